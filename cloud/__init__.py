@@ -1,0 +1,1 @@
+"""Machines: what can be rented, where, for how much. Knows providers, not pods."""
