@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import difflib
 import os
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -111,11 +112,13 @@ def _read(path: Path) -> dict[str, Any]:
 
 
 def _variables(environ: Mapping[str, str]) -> list[str]:
-    """Names of the settings that the environment gives. A BAYPLAN_ variable that sets nothing is a slip of the pen, so an error."""
+    """Names of the settings that the environment gives. A BAYPLAN_ variable that sets nothing is a slip of the pen, so an error,
+    unless Kubernetes put it there: a Service called bayplan gives every pod of its namespace such variables.
+    """
     by_variable = {setting.variable: name for name, setting in SETTINGS.items()}
     names = []
     for variable in sorted(environ):
-        if variable.startswith(PREFIX) and variable not in _RESERVED:
+        if variable.startswith(PREFIX) and variable not in _RESERVED and not _SERVICE_LINK.search(variable):
             if variable not in by_variable:
                 raise UsageError(f"environment variable {variable} is not a setting{nearest(variable, by_variable)}; unset it")
             if environ[variable] != "":
@@ -124,6 +127,7 @@ def _variables(environ: Mapping[str, str]) -> list[str]:
 
 
 _RESERVED = {FILE_VARIABLE, PREFIX + "TEST_ALL"}
+_SERVICE_LINK = re.compile(r"_(SERVICE_HOST|SERVICE_PORT(_\w+)?|PORT(_\d+_(TCP|UDP|SCTP)(_\w+)?)?)$")
 
 
 def _setting(name: str, where: str) -> Setting:
