@@ -45,7 +45,8 @@ DIVERSE_CPU_MILLI = (100, 250, 500, 1000, 1500)
 DIVERSE_MEMORY_MIB = (100, 256, 512, 1024, 2048, 4096)
 
 CLASS_CPU_MILLI = {
-    50: 4, 100: 8, 200: 5, 250: 10, 500: 14, 750: 5, 1000: 14, 1500: 6, 2000: 10, 3000: 5, 4000: 8, 6000: 4, 8000: 4, 12000: 1.5, 16000: 1.5,
+    50: 4, 100: 8, 200: 5, 250: 10, 500: 14, 750: 5, 1000: 14, 1500: 6, 2000: 10, 3000: 5, 4000: 8, 6000: 4, 8000: 4,
+    12000: 1.5, 16000: 1.5,
 }  # fmt: skip
 """Weights of a class's cpu request in :func:`classes`: many small services, a tail of large workers."""
 CLASS_MIB_PER_CPU = {512: 1, 1024: 2, 2048: 5, 3072: 2, 4096: 5, 6144: 1.5, 8192: 2.5, 12288: 0.7}
@@ -75,17 +76,18 @@ def daemons(count: int = 4, cpu_milli: int = 50, memory_mib: int = 75) -> tuple[
 # Karpenter's benchmark and its kin ------------------------------------------------------------------------------------------------
 
 
-def diverse(count: int, seed: int = 0) -> tuple[Pod, ...]:
-    """The mix of Karpenter's scheduling benchmark (scheduling_benchmark_test.go): a sixth each of generic pods, zone spread, hostname
-    spread, affinity to their own label by hostname and by zone, and hostname anti-affinity within one group; the rest is generic.
+def diverse(count: int, seed: int = 0, *, hostname_affinity: bool = False) -> tuple[Pod, ...]:
+    """The mix of Karpenter's scheduling benchmark (scheduling_benchmark_test.go, v1.14.1): a fifth each of generic pods, zone spread,
+    hostname spread, affinity to their own label by zone, and hostname anti-affinity within one group; the rest is generic.
 
-    As there, a spread constraint counts pods of a random label value, which need not be the pod's own.
+    As there, a spread constraint counts pods of a random label value, which need not be the pod's own. ``hostname_affinity`` adds a
+    sixth kind, affinity to their own label by hostname, which other versions of that benchmark have.
     """
     rng = random.Random(seed)
-    sixth = count // 6
-    kinds: list[Callable[[random.Random], tuple[PodSpec, dict[str, str]]]] = []
-    for kind in (_generic, _spread(ZONE), _spread(HOSTNAME), _together(HOSTNAME), _together(ZONE), _apart):
-        kinds += [kind] * sixth
+    mix = [_generic, _spread(ZONE), _spread(HOSTNAME), _together(ZONE), _apart]
+    if hostname_affinity:
+        mix.insert(3, _together(HOSTNAME))
+    kinds = [kind for kind in mix for _ in range(count // len(mix))]
     kinds += [_generic] * (count - len(kinds))
     return _pods("diverse", (kind(rng) for kind in kinds))
 
@@ -125,7 +127,11 @@ def gpu_mix(count: int, seed: int = 0) -> tuple[Pod, ...]:
             specs.append(_generic(rng))
             continue
         devices = _choose(rng, (1, 1, 1, 1, 1, 2, 4, 8))
-        requests = {CPU: devices * _choose(rng, (1500, 3000, 3500)), MEMORY: devices * _choose(rng, (4096, 8192, 12288)) * MIB, GPU: devices}
+        requests = {
+            CPU: devices * _choose(rng, (1500, 3000, 3500)),
+            MEMORY: devices * _choose(rng, (4096, 8192, 12288)) * MIB,
+            GPU: devices,
+        }
         gpu_model = _choose(rng, (*GPU_MODELS[:3], "", "", ""))
         specs.append((PodSpec(requests, selector=_wants(gpu_model=gpu_model)), {"app": "train"}))
     return _pods("gpu", specs)
@@ -237,7 +243,7 @@ def _shares(rng: random.Random, class_count: int, pod_count: int) -> list[int]:
 
 
 def existing_nodes(count: int, offerings: Sequence[Offering], seed: int = 0, *, fill: float = 0.7) -> tuple[Node, ...]:
-    """``count`` nodes of random on-demand types of 2 to 32 cpu, each filled with generic pods until about ``fill`` of a resource is taken."""
+    """``count`` nodes of random on-demand types of 2 to 32 cpu, filled with generic pods to about ``fill`` of a resource."""
     rng = random.Random(seed)
     usual = sorted(
         (o for o in offerings if o.key.capacity_type != "spot" and 1500 <= o.allocatable[CPU] <= 32000 and GPU not in o.allocatable),

@@ -145,7 +145,9 @@ def _affinity(spec: PodSpec, namespace: str) -> Object:
     out: Object = {}
     if spec.selector or spec.node_terms is not None:
         terms = (NodeTerm(),) if spec.node_terms is None else spec.node_terms
-        joined = [_node_term(NodeTerm((*spec.selector, *t.expressions), t.fields)) for t in terms if spec.node_terms is None or t != NodeTerm()]
+        joined = [
+            _node_term(NodeTerm((*spec.selector, *t.expressions), t.fields)) for t in terms if spec.node_terms is None or t != NodeTerm()
+        ]
         out["nodeAffinity"] = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": joined or [{}]}}
     if spec.preferred_terms:
         wishes = [{"weight": weight, "preference": _node_term(term)} for weight, term in spec.preferred_terms]

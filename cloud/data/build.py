@@ -90,5 +90,4 @@ def _write(path: Path, header: Sequence[str], lines: Iterable[Sequence[str]]) ->
 
 
 if __name__ == "__main__":
-    for made in build(Path(sys.argv[1])):
-        print(made.name)
+    sys.stdout.writelines(f"{made.name}\n" for made in build(Path(sys.argv[1])))
