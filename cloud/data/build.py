@@ -5,9 +5,9 @@
 ``FOLDER`` holds aws.csv, gcp.csv, azure.csv and aws_fargate_us-east-1.csv: one row per region, type and capacity type, with the columns
 that ``packer.parse.catalog`` reads. Written beside this file, in a fixed order and free of anything that changes between two runs:
 
-``PROVIDER.types.tsv``
+``PROVIDER.types.csv``
     one line per instance type: its specification, the same in every region.
-``PROVIDER.REGION.tsv``
+``PROVIDER.REGION.csv``
     one line per type offered there: zones (their suffixes joined, empty = unknown), on-demand and spot price in micro-dollars an hour,
     a letter for where each price comes from (``bases`` in provenance.json), and the interruption band (index into ``bands``).
 """
@@ -40,10 +40,10 @@ def build(folder: Path, out: Path = HERE) -> list[Path]:
     for provider, name in SOURCES.items():
         with (folder / name).open(encoding="utf-8", newline="") as stream:
             rows = [_normal(row, provider) for row in csv.DictReader(stream)]
-        written.append(_write(out / f"{provider}.types.tsv", TYPE_COLUMNS, _types(rows)))
+        written.append(_write(out / f"{provider}.types.csv", TYPE_COLUMNS, _types(rows)))
         for region in sorted({row["region"] for row in rows}):
             here = [row for row in rows if row["region"] == region]
-            written.append(_write(out / f"{provider}.{region}.tsv", PRICE_COLUMNS, _prices(here, facts["providers"][provider])))
+            written.append(_write(out / f"{provider}.{region}.csv", PRICE_COLUMNS, _prices(here, facts["providers"][provider])))
     return sorted(written)
 
 
@@ -85,7 +85,7 @@ def _prices(rows: Iterable[Row], facts: Mapping[str, Mapping[str, Mapping[str, s
 
 
 def _write(path: Path, header: Sequence[str], lines: Iterable[Sequence[str]]) -> Path:
-    path.write_text("".join("\t".join(line) + "\n" for line in (header, *lines)), encoding="utf-8")
+    path.write_text("".join(",".join(line) + "\n" for line in (header, *lines)), encoding="utf-8")
     return path
 
 
