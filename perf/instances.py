@@ -1,0 +1,262 @@
+"""Published packing instances with known answers: readers, regenerated Caprara–Toth classes, and the same as pods and offerings.
+
+An :class:`Instance` is vector packing with variable bins: item kinds, each with one or several possible size vectors, into bin kinds with
+a capacity vector, a cost and perhaps a stock. Formats:
+
+- ESICUP one-dimensional sets (``*.BPP``, ``hard28``: quoted name, kinds, capacity, then size and count; Falkenauer's ``binpack*.txt``;
+  Scholl's zipped sets: items, capacity, then one size a line). One file may hold many instances.
+- BPPLIB bounds: name, lower and upper bound, tab-separated.
+- VPSolver ``.vbp`` (dimensions, capacities, kinds, then sizes and count) and ``.mvp`` (several bin types; items with alternatives).
+"""
+
+from __future__ import annotations
+
+import random
+import zipfile
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations_with_replacement, product
+from pathlib import Path
+
+from packer.errors import InputError
+from packer.model import INSTANCE_TYPE, PODS, Offering, OfferingKey, Pod, PodSpec, Problem
+
+UNIT_MICROUSD = 1_000_000
+"""One unit of cost of an instance, as a price: a plan's cost in dollars is the instance's objective."""
+SLOTS = 1 << 20
+"""Pod slots of a bin: never binding."""
+BPPLIB_PREFIX = {"SCH_WAE1": "Schwerin1_", "SCH_WAE2": "Schwerin2_", "WAE_GAU1": "Waescher_", "hard28": "Hard28_"}
+"""What BPPLIB puts before the names of a file's instances."""
+KNOWN = {"instance.vbp": 21, "vbp.vbp": 21, "instance.mvp": 8, "mvp.mvp": 8}
+"""Optima of VPSolver's example files."""
+SIZES = (25, 50, 100, 200)
+TRIPLET_SIZES = (24, 51, 99, 201)
+
+
+@dataclass(frozen=True, slots=True)
+class Bin:
+    capacity: tuple[int, ...]
+    cost: int = 1
+    stock: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """``count`` items, each taking one of ``choices`` (a size vector each)."""
+
+    choices: tuple[tuple[int, ...], ...]
+    count: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Instance:
+    """``lower`` and ``upper`` are published bounds on the optimum; equal when the optimum is known, None when nothing is."""
+
+    name: str
+    bins: tuple[Bin, ...]
+    items: tuple[Item, ...]
+    lower: int | None = None
+    upper: int | None = None
+
+    @property
+    def item_count(self) -> int:
+        return sum(item.count for item in self.items)
+
+
+def read(path: Path, bounds: dict[str, tuple[int, int]] | None = None) -> tuple[Instance, ...]:
+    """All instances of a file, told by its suffix or its first character, with published bounds where ``bounds`` or ``KNOWN`` has them.
+
+    Errors: :class:`InputError` if it is none of the formats.
+    """
+    if path.suffix == ".zip":
+        with zipfile.ZipFile(path) as archive:
+            names = sorted(name for name in archive.namelist() if name.upper().endswith(".BPP"))
+            found = tuple(_scholl(Path(name).stem, archive.read(name).decode("ascii")) for name in names)
+    else:
+        text = path.read_text(encoding="latin-1")
+        try:
+            if path.suffix == ".vbp":
+                found = (_vbp(path.name, text),)
+            elif path.suffix == ".mvp":
+                found = (_mvp(path.name, text),)
+            elif text.lstrip().startswith("'"):
+                found = tuple(_quoted(BPPLIB_PREFIX.get(path.stem, ""), text))
+            else:
+                found = tuple(_falkenauer(text))
+        except (ValueError, IndexError) as error:
+            raise InputError(f"not a known instance format ({error})", where=str(path)) from error
+    known = {name: (optimum, optimum) for name, optimum in KNOWN.items()} | (bounds or {})
+    return tuple(with_bounds(instance, known) for instance in found)
+
+
+def read_bounds(path: Path) -> dict[str, tuple[int, int]]:
+    """BPPLIB's table: name → (lower, upper)."""
+    bounds = {}
+    for line in path.read_text(encoding="utf-8").splitlines():
+        name, lower, upper = line.split("\t")
+        bounds[name] = (int(lower), int(upper))
+    return bounds
+
+
+def with_bounds(instance: Instance, bounds: dict[str, tuple[int, int]]) -> Instance:
+    """The instance with its published bounds, where the table has its name."""
+    if instance.name not in bounds:
+        return instance
+    lower, upper = bounds[instance.name]
+    return replace(instance, lower=lower, upper=upper)
+
+
+# Formats --------------------------------------------------------------------------------------------------------------------------
+
+
+def _quoted(prefix: str, text: str) -> Iterator[Instance]:
+    """'NAME', kinds, capacity, then size and count for each kind; repeated."""
+    parts = text.split("'")
+    for name, body in zip(parts[1::2], parts[2::2], strict=True):
+        kinds, capacity, *numbers = map(int, body.split())
+        pairs = zip(numbers[0::2], numbers[1::2], strict=True)
+        items = tuple(Item(((size,),), count) for size, count in pairs)
+        if len(items) != kinds:
+            raise ValueError(f"{name}: {len(items)} kinds, not {kinds}")
+        yield Instance(prefix + "".join(name.split()), (Bin((capacity,)),), items)
+
+
+def _falkenauer(text: str) -> Iterator[Instance]:
+    """Number of problems; each: name, then capacity, items and the best known number of bins, then one size an item.
+
+    Triplets have one decimal place, in the capacity too; they are counted in tenths.
+    """
+    words = iter(text.split())
+    for _ in range(int(next(words))):
+        name, capacity = next(words), next(words)
+        tenths = "." in capacity
+        count, best = int(next(words)), int(next(words))
+        items = _counted((_whole(next(words), tenths),) for _ in range(count))
+        yield Instance(f"Falkenauer_{name}", (Bin((_whole(capacity, tenths),)),), items, upper=best)
+
+
+def _whole(word: str, tenths: bool) -> int:
+    whole, _, part = word.partition(".")
+    return int(whole) * 10 + int(part or 0) if tenths else int(word)
+
+
+def _scholl(name: str, text: str) -> Instance:
+    """Number of items, capacity, one size an item."""
+    count, capacity, *sizes = map(int, text.split())
+    if len(sizes) != count:
+        raise ValueError(f"{name}: {len(sizes)} items, not {count}")
+    return Instance(name, (Bin((capacity,)),), _counted((size,) for size in sizes))
+
+
+def _vbp(name: str, text: str) -> Instance:
+    words = list(map(int, text.split()))
+    dimensions = words[0]
+    capacity, kinds = tuple(words[1 : 1 + dimensions]), words[1 + dimensions]
+    rows = _rows(words[2 + dimensions :], dimensions + 1)
+    if len(rows) != kinds:
+        raise ValueError(f"{len(rows)} kinds, not {kinds}")
+    return Instance(name, (Bin(capacity),), tuple(Item((row[:-1],), row[-1]) for row in rows))
+
+
+def _mvp(name: str, text: str) -> Instance:
+    """Dimensions, bin types (capacities, cost, stock or -1), item kinds (alternatives and count, then one size vector each)."""
+    words = iter(map(int, text.split()))
+    dimensions, bin_count = next(words), next(words)
+    bins = []
+    for _ in range(bin_count):
+        capacity, cost, stock = tuple(next(words) for _ in range(dimensions)), next(words), next(words)
+        bins.append(Bin(capacity, cost, None if stock < 0 else stock))
+    items = []
+    for _ in range(next(words)):
+        alternatives, count = next(words), next(words)
+        items.append(Item(tuple(tuple(next(words) for _ in range(dimensions)) for _ in range(alternatives)), count))
+    return Instance(name, tuple(bins), tuple(items))
+
+
+def _rows(words: Sequence[int], width: int) -> list[tuple[int, ...]]:
+    if len(words) % width:
+        raise ValueError(f"{len(words)} numbers are not rows of {width}")
+    return [tuple(words[i : i + width]) for i in range(0, len(words), width)]
+
+
+def _counted(sizes: Iterator[tuple[int, ...]]) -> tuple[Item, ...]:
+    counts: dict[tuple[int, ...], int] = {}
+    for size in sizes:
+        counts[size] = counts.get(size, 0) + 1
+    return tuple(Item((size,), count) for size, count in sorted(counts.items(), reverse=True))
+
+
+# As pods and offerings ------------------------------------------------------------------------------------------------------------
+
+
+def without_choices(instance: Instance) -> Iterator[Instance]:
+    """The instance once for each way to share its items among their size vectors: its optimum is the least of theirs."""
+    shares = [[*combinations_with_replacement(range(len(item.choices)), item.count)] for item in instance.items]
+    for i, picked in enumerate(product(*shares)):
+        items = tuple(
+            Item((choice,), chosen.count(k))
+            for item, chosen in zip(instance.items, picked, strict=True)
+            for k, choice in enumerate(item.choices)
+            if k in chosen
+        )
+        yield replace(instance, name=f"{instance.name}/{i}", items=items)
+
+
+def problem(instance: Instance) -> Problem:
+    """Items as pods (dimension d is resource ``example.com/d``), bins as offerings. Items must have one size vector each."""
+    dimensions = len(instance.bins[0].capacity)
+    names = [f"example.com/{d}" for d in range(dimensions)]
+    pods = []
+    for i, item in enumerate(instance.items):
+        (size,) = item.choices
+        spec = PodSpec({name: amount for name, amount in zip(names, size, strict=True) if amount})
+        pods += [Pod("instance", f"item-{i:04d}-{k:04d}", f"item-{i:04d}-{k:04d}", spec) for k in range(item.count)]
+    offerings = []
+    for i, bin_ in enumerate(instance.bins):
+        key = OfferingKey("instance", "", "", f"bin-{i}", "on-demand")
+        allocatable = {**dict(zip(names, bin_.capacity, strict=True)), PODS: SLOTS}
+        labels = {INSTANCE_TYPE: key.instance_type}
+        offerings.append(Offering(key, bin_.cost * UNIT_MICROUSD, allocatable, labels, available_count=bin_.stock))
+    return Problem(tuple(pods), (), tuple(offerings))
+
+
+# Caprara and Toth's classes -------------------------------------------------------------------------------------------------------
+
+UNIFORM = {1: (1000, 100, 400), 2: (1000, 1, 1000), 3: (1000, 200, 800), 4: (1000, 50, 200), 5: (1000, 25, 100), 6: (150, 20, 100)}
+"""Class → capacity and the range of both sizes, drawn independently."""
+
+
+def caprara_toth(kind: int, count: int, seed: int) -> Instance:
+    """One instance of class ``kind`` (1–10) with ``count`` items in two dimensions (Caprara and Toth, Discrete Applied Mathematics 111,
+    2001, after Spieksma, 1994). The published files are not used: equal distributions, other numbers.
+
+    1–6: both sizes uniform and independent. 7: the second size within 10 of the first. 8: the second within 10 of 120 less the first.
+    9: as 1 with the capacity cut to 19/20. 10: triplets that fill a bin of 1000 exactly in both dimensions (``count`` divisible by 3).
+    """
+    rng = random.Random(f"{kind}/{count}/{seed}")
+
+    def draw(low: int, high: int) -> int:
+        return low + int(rng.random() * (high - low + 1))
+
+    name = f"caprara-toth-{kind}-{count}-{seed}"
+    if kind in UNIFORM:
+        capacity, low, high = UNIFORM[kind]
+        sizes = [(draw(low, high), draw(low, high)) for _ in range(count)]
+        return Instance(name, (Bin((capacity, capacity)),), _counted(iter(sizes)))
+    if kind in (7, 8):
+        first = [draw(20, 100) for _ in range(count)]
+        sizes = [(w, draw(w - 10, w + 10) if kind == 7 else draw(110 - w, 130 - w)) for w in first]
+        return Instance(name, (Bin((150, 150)),), _counted(iter(sizes)))
+    if kind == 9:
+        sizes = [(draw(100, 400), draw(100, 400)) for _ in range(count)]
+        return Instance(name, (Bin((950, 950)),), _counted(iter(sizes)))
+    if kind == 10 and count % 3 == 0:
+        triplets = [size for _ in range(count // 3) for size in zip(_thirds(draw), _thirds(draw), strict=True)]
+        return Instance(name, (Bin((1000, 1000)),), _counted(iter(triplets)), count // 3, count // 3)
+    raise InputError(f"no class {kind} with {count} items", mend="classes are 1 to 10; class 10 wants a multiple of 3")
+
+
+def _thirds(draw: Callable[[int, int], int]) -> tuple[int, int, int]:
+    """Three sizes of at least 200 that add up to 1000."""
+    first, second = draw(200, 400), draw(200, 400)
+    return first, second, 1000 - first - second
