@@ -1,0 +1,1 @@
+"""The others: Karpenter's own scheduler, and first fit decreasing on one best type as Cluster Autoscaler estimates."""
