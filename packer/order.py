@@ -1,0 +1,250 @@
+"""An order in which kube-scheduler could bind a plan's pods, or what refuses them.
+
+All nodes of the plan stand from the start (pods are released when their nodes are ready). Spread and affinity depend on the order of
+binding: one pod makes room for, or stands in the way of, the next. Everything else does not, so only those pods are put in order:
+first those with rules, emptiest domain first; the others when no ruled pod can move. If that gets stuck, small cases are searched through.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from packer.model import Placement, Plan, Pod, Problem, Reason, Why
+from packer.rules import State
+
+ORDER_DEPENDENT = frozenset({Why.TOPOLOGY_SPREAD, Why.POD_AFFINITY})
+"""Filters whose answer can turn from no to yes as more pods are bound."""
+
+SEARCH_QUESTIONS = 20_000
+"""How many placements the search may try; a pure count, so that the verdict never depends on the machine."""
+
+SEARCH_PODS = 200
+"""The search goes one level deeper for each pod, so larger cases are left to the greedy order."""
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """A pod that is refused where the plan wants it, with the first reason of each code."""
+
+    pod: str
+    node: str
+    reasons: tuple[Reason, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """``steps`` in binding order; refused pods are among them, bound nevertheless so that one fault does not drag others along."""
+
+    steps: tuple[Placement, ...]
+    refusals: tuple[Refusal, ...]
+    state: State
+    """The cluster with the whole plan in it."""
+
+
+@dataclass(slots=True)
+class _Group:
+    """Pods that no rule can tell apart, bound for one node."""
+
+    rank: int
+    node: str
+    pods: list[Pod]
+
+
+def placement_order(problem: Problem, plan: Plan) -> Order:
+    """Binds the plan's pods one by one onto the problem's nodes and the plan's launches. Pods, nodes and offerings that the problem
+    does not know are passed over, as are second mentions of a pod: the judge reports those by itself.
+    """
+    state = State.of(problem)
+    wanted = list(_assignments(problem, plan, state))
+    for pod, _ in wanted:
+        state.order_matters(pod)  # tells the State every rule before the first question
+    ruled, counted, free = _split(state, wanted)
+    run = _Run(state)
+    for pod, node in free:
+        run.bind(pod, node)
+    hopeless = len(run.refusals)
+    if not run.greedy(_groups(state, ruled), counted):
+        # A pod that is refused in any order leaves nothing to search for.
+        begun = run.steps[len(free) :]
+        found = _search(state, begun, ruled + counted) if len(run.refusals) == hopeless else None
+        if found is not None:
+            return Order((*run.steps[: len(free)], *found), tuple(run.refusals), state)
+        run.force()
+    return Order(tuple(run.steps), tuple(run.refusals), state)
+
+
+def _assignments(problem: Problem, plan: Plan, state: State) -> Iterator[tuple[Pod, str]]:
+    """Launches the plan's nodes and yields (pod, node), canonically ordered."""
+    pods = {pod.key: pod for pod in problem.pods}
+    offerings = {offering.key: offering for offering in problem.offerings}
+    wanted: dict[str, str] = {}
+    for launch in sorted(plan.launches, key=lambda launch: launch.name):
+        if launch.offering in offerings and launch.name not in state.nodes:
+            state.launch(launch.name, offerings[launch.offering])
+            for key in launch.pods:
+                wanted.setdefault(key, launch.name)
+    for placement in plan.placements:
+        if placement.node in state.nodes:
+            wanted.setdefault(placement.pod, placement.node)
+    for key in sorted(wanted):
+        if key in pods:
+            yield pods[key], wanted[key]
+
+
+Assigned = list[tuple[Pod, str]]
+
+
+def _split(state: State, wanted: Assigned) -> tuple[Assigned, Assigned, Assigned]:
+    """Pods with spread or affinity of their own; pods that such rules count; and the rest, whose order is all the same."""
+    ruled: Assigned = []
+    counted: Assigned = []
+    free: Assigned = []
+    for pod, node in wanted:
+        (ruled if state.order_matters(pod) else counted if state.is_counted(pod) else free).append((pod, node))
+    return ruled, counted, free
+
+
+def _groups(state: State, assigned: Assigned) -> list[_Group]:
+    groups: dict[tuple[int, str], _Group] = {}
+    for pod, node in assigned:
+        key = (id(state.same_kind(pod)), node)
+        groups.setdefault(key, _Group(len(groups), node, [])).pods.append(pod)
+    for group in groups.values():
+        group.pods.reverse()
+    return list(groups.values())
+
+
+class _Run:
+    """One greedy pass. Groups that are refused sleep on the counters that decide about them until one of those opens."""
+
+    def __init__(self, state: State) -> None:
+        self.state = state
+        self.steps: list[Placement] = []
+        self.refusals: list[Refusal] = []
+        self._ready: list[tuple[tuple[int, ...], int, _Group]] = []
+        self._asleep: dict[int, _Group] = {}
+        self._sleepers: dict[object, set[int]] = {}
+
+    def bind(self, pod: Pod, node: str, reasons: tuple[Reason, ...] | None = None) -> None:
+        """Places a pod, noting why it should not be there if it should not, and wakes those whom this may help."""
+        refused = self.state.why_not(pod, node) if reasons is None else reasons
+        if refused:
+            self.refusals.append(Refusal(pod.key, node, _first_of_each(refused)))
+        self.steps.append(Placement(pod.key, node))
+        for counter in self.state.place(pod, node):
+            for rank in sorted(self._sleepers.pop(counter, ())):
+                self._wake(rank)
+
+    def greedy(self, groups: list[_Group], counted: Assigned) -> bool:
+        """Ruled pods whenever one can move, emptiest domain first; else the next pod that is merely counted. False if some stay asleep."""
+        for group in groups:
+            self._push(group)
+        others = iter(counted)
+        while True:
+            self._drain()
+            following = next(others, None)
+            if following is None:
+                return not self._asleep
+            self.bind(*following)
+
+    def force(self) -> None:
+        """Binds sleepers against the rules, one at a time, in canonical order: each is reported, then counts like any other."""
+        while self._asleep:
+            group = self._asleep[min(self._asleep)]
+            pod = group.pods[-1]
+            self._wake(group.rank, push=False)
+            group.pods.pop()
+            self.bind(pod, group.node)
+            self._push(group)
+            self._drain()
+
+    def _drain(self) -> None:
+        while self._ready:
+            load, _, group = heapq.heappop(self._ready)
+            pod = group.pods[-1]
+            now = self.state.spread_load(pod, group.node)
+            if now != load and self._ready and now > self._ready[0][0]:
+                self._push(group)
+                continue
+            reasons = self.state.why_not(pod, group.node)
+            if reasons and all(reason.code in ORDER_DEPENDENT for reason in reasons):
+                self._sleep(group, pod)
+                continue
+            group.pods.pop()
+            self.bind(pod, group.node, reasons)
+            self._push(group)
+
+    def _push(self, group: _Group) -> None:
+        if group.pods:
+            heapq.heappush(self._ready, (self.state.spread_load(group.pods[-1], group.node), group.rank, group))
+
+    def _sleep(self, group: _Group, pod: Pod) -> None:
+        self._asleep[group.rank] = group
+        for counter in self.state.waits_for(pod):
+            self._sleepers.setdefault(counter, set()).add(group.rank)
+
+    def _wake(self, rank: int, *, push: bool = True) -> None:
+        group = self._asleep.pop(rank, None)
+        if group is not None and push:
+            self._push(group)
+
+
+def _first_of_each(reasons: Iterable[Reason]) -> tuple[Reason, ...]:
+    first: dict[Why, Reason] = {}
+    for reason in reasons:
+        first.setdefault(reason.code, reason)
+    return tuple(first.values())
+
+
+def _search(state: State, begun: list[Placement], assigned: Assigned) -> list[Placement] | None:
+    """Depth-first search for an order of the pods whose order matters, if they are few. Unless it succeeds, the State stays as it was."""
+    if len(assigned) > SEARCH_PODS:
+        return None
+    pods = {pod.key: pod for pod, _ in assigned}
+    for step in reversed(begun):
+        state.remove(pods[step.pod], step.node)
+    search = _Search(state, _groups(state, assigned))
+    if search.go():
+        return search.steps
+    for step in begun:
+        state.place(pods[step.pod], step.node)
+    return None
+
+
+class _Search:
+    """Remembers which sets of bound pods are dead ends: what is allowed next depends on the set alone, not on how it came about."""
+
+    def __init__(self, state: State, groups: list[_Group]) -> None:
+        self._state, self._groups = state, groups
+        self._left = [len(group.pods) for group in groups]
+        self._dead: set[tuple[int, ...]] = set()
+        self._questions = 0
+        self.steps: list[Placement] = []
+
+    def go(self) -> bool:
+        if not any(self._left):
+            return True
+        key = tuple(self._left)
+        if key in self._dead:
+            return False
+        for i, group in enumerate(self._groups):
+            if not self._left[i]:
+                continue
+            pod = group.pods[self._left[i] - 1]
+            self._questions += 1
+            if self._questions > SEARCH_QUESTIONS:
+                return False
+            if self._state.why_not(pod, group.node):
+                continue
+            self._left[i] -= 1
+            self._state.place(pod, group.node)
+            self.steps.append(Placement(pod.key, group.node))
+            if self.go():
+                return True
+            self.steps.pop()
+            self._state.remove(pod, group.node)
+            self._left[i] += 1
+        self._dead.add(key)
+        return False
