@@ -117,3 +117,40 @@ def empty_side(classes: int, cells: int) -> SideRows:
     """No side rows at all."""
     zero = np.zeros(0, np.int64)
     return SideRows(np.zeros((0, classes, cells), np.int64), np.zeros((0, 0), np.int64), zero, zero, zero)
+
+
+class Groups(NamedTuple):
+    """Rules between items of different bins, as arrays: spread, affinity and anti-affinity over a topology (``D`` domains at most).
+
+    Axis ``Q`` rules. A host rule's domains are the single bins; another's are given by ``domain``. Counts of items are weighted by ``member``.
+    """
+
+    kind: Ints
+    """[Q] SPREAD, AFFINITY or ANTI."""
+    host: Bools
+    """[Q] the topology is the single bin."""
+    carrier: Bools
+    """[Q, C] the class carries the rule."""
+    member: Ints
+    """[Q, C] matching pods in one item of the class."""
+    domain: Ints
+    """[Q, B] domain of each bin kind, -1 where it lacks the topology key. Zeros for host rules."""
+    counts: Bools
+    """[Q, B] bins of the kind count for the rule (spread: eligible by node affinity and taint policies)."""
+    held: Ints
+    """[Q, D] matching pods that run in each domain already; host rules: see ``held_bin``."""
+    held_bin: Ints
+    """[Q, B] host rules: matching pods that run on each bin of the kind already."""
+    stands: Bools
+    """[Q, D] the domain exists already, by a node that counts."""
+    skew: Ints
+    """[Q] maxSkew of spread rules."""
+    min_domains: Ints
+    """[Q]"""
+    aside_hosts: Ints
+    """[Q] host rules: nodes that count but are no bin, since nothing fits there."""
+    aside_least: Ints
+    """[Q] host rules: fewest matching pods on such a node; meaningless without one."""
+
+
+SPREAD, AFFINITY, ANTI = 0, 1, 2

@@ -1,0 +1,394 @@
+"""Problem -> arrays. The only place where Kubernetes' rules become numbers; what comes back is decoded in :mod:`packer.decode`.
+
+Axes: ``C`` pod classes, ``I`` items (a class, or classes glued to one node), ``H`` hosts (offerings, then nodes), ``B`` bin kinds, ``R`` resources.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from packer import groups, rules
+from packer.arrays import AFFINITY, ANTI, SPREAD, UNLIMITED, Bools, Groups, Ints, Packing
+from packer.bins import Bin, Fleet, build_bins
+from packer.classes import PodClass, gather
+from packer.hosts import ABSENT, HostTable
+from packer.model import ATTACHABLE_PREFIX, PODS, Daemon, HostPort, Node, Offering, Problem, Resources
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """What the solver places as one: ``parts`` are (class, pods of it). A plain class has one part with one pod."""
+
+    parts: tuple[tuple[int, int], ...]
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class Dense:
+    """A problem in arrays, and what is needed to read a solution back."""
+
+    classes: tuple[PodClass, ...]
+    items: tuple[Item, ...]
+    bins: tuple[Bin, ...]
+    packing: Packing
+    bound_most: Ints
+    """int64[I, B]: like ``packing.most`` without the restrictions that plans keep but that not every valid plan obeys."""
+    groups: Groups
+    gang: Ints
+    """int64[I]: gang of each item, or -1."""
+    gang_minimum: Ints
+    """int64[gangs]: pods still missing for the gang to start."""
+    gang_names: tuple[str, ...]
+    tiers: tuple[int, ...]
+    """Priorities, most urgent first."""
+    offerings: tuple[Offering, ...]
+    nodes: tuple[Node, ...]
+    left_out: tuple[int, ...]
+    """Pods of each class that no item holds: claims taken by another pod, glued sets too large for any node."""
+
+
+def canonical_offerings(offerings: Sequence[Offering]) -> tuple[Offering, ...]:
+    """Offerings by key, then by the rest of their content."""
+    return tuple(
+        sorted(
+            offerings,
+            key=lambda o: (o.key.provider, o.key.region, o.key.zone, o.key.instance_type, o.key.capacity_type, o.price_microusd_per_hour, sorted(o.labels.items())),
+        )
+    )
+
+
+def build(problem: Problem) -> Dense:
+    """Gather classes, judge every class on every host, open bins, apply the rules between pods. Deterministic in the problem's content."""
+    offerings = canonical_offerings(problem.offerings)
+    nodes = tuple(sorted(problem.nodes, key=lambda node: node.name))
+    classes = gather(problem)
+    hosts = HostTable(
+        [o.labels for o in offerings] + [n.labels for n in nodes],
+        [o.taints for o in offerings] + [n.taints for n in nodes],
+        [None] * len(offerings) + [n.name for n in nodes],
+    )
+    running = groups.Running(nodes, len(offerings))
+    pod_rules, blocked = groups.gather(classes, hosts, running, len(offerings))
+    resources = _resource_names(classes)
+    demand = np.array([[c.spec.requests.get(r, 1 if r == PODS else 0) for r in resources] for c in classes], np.int64).reshape(len(classes), len(resources))
+    daemons = _DaemonTable(problem.daemons, hosts, len(offerings), resources)
+    cap = np.maximum(_capacity(offerings, nodes, resources) - daemons.overhead, 0)
+    fleet = Fleet(problem, offerings, nodes, hosts, classes, demand, cap, _allowed(classes, hosts, blocked, daemons, nodes, len(offerings)), pod_rules)
+    opened = build_bins(fleet)
+    clash, alone = _port_clashes(classes)
+    count, left_out = _claims(classes, nodes)
+    per_pod = opened.most
+    per_pod[alone] = np.minimum(per_pod[alone], 1)
+    relaxed = per_pod.copy()
+    needs = np.zeros((len(classes), len(classes)), np.bool_)
+    needs_met = np.zeros((len(classes), len(opened.bins)), np.bool_)
+    glue: list[set[int]] = []
+    for rule in pod_rules:
+        if rule.per_host:
+            _apply_host_rule(rule, classes, count, opened.host_of, len(offerings), per_pod, relaxed, clash, needs, needs_met, glue)
+    items, left = _items(classes, count, glue, demand, opened.cap, per_pod)
+    left_out = left_out + left
+    share = np.zeros((len(items), len(classes)), np.int64)
+    for i, item in enumerate(items):
+        for c, n in item.parts:
+            share[i, c] = n
+    tiers = sorted({c.priority for c in classes}, reverse=True)
+    class_tier = np.array([tiers.index(c.priority) for c in classes], np.int64)
+    uses = share > 0
+    packing = Packing(
+        demand=share @ demand,
+        count=np.array([item.count for item in items], np.int64),
+        weight=share.sum(1),
+        tier=np.array([class_tier[uses[i]].min() for i in range(len(items))], np.int64),
+        cap=opened.cap,
+        price=opened.price,
+        most=_item_most(share, per_pod),
+        adder=share @ opened.adder,
+        clash=_lift(uses, clash),
+        needs=_lift(uses, needs),
+        needs_met=np.array([[bool((needs_met[c, b] | ~needs[c].any())) if needs[c].any() else False for b in range(len(opened.bins))] for c in (i.parts[0][0] for i in items)], np.bool_).reshape(len(items), len(opened.bins))
+        if needs.any()
+        else np.zeros((len(items), len(opened.bins)), np.bool_),
+        stock_group=opened.stock_group,
+        stock=opened.stock,
+        limit_use=opened.limit_use,
+        limit=opened.limit,
+        cell=opened.cell,
+        existing=np.array([b.existing for b in opened.bins], np.bool_),
+        device_resource=resources.index(problem.device_share[0]) if problem.device_share and problem.device_share[0] in resources else -1,
+        device_size=problem.device_share[1] if problem.device_share else 1,
+    )
+    gang_names = tuple(sorted({c.gang for c in classes if c.gang}))
+    gang_index = {name: g for g, name in enumerate(gang_names)}
+    minimum = {c.gang: (c.pods[0].gang.minimum if c.pods[0].gang else 0) for c in classes if c.gang}
+    return Dense(
+        classes=tuple(classes),
+        items=tuple(items),
+        bins=opened.bins,
+        packing=packing,
+        bound_most=_item_most(share, relaxed),
+        groups=_group_arrays(pod_rules, share, opened.bins, opened.host_of, hosts, len(offerings)),
+        gang=np.array([gang_index.get(classes[item.parts[0][0]].gang, -1) for item in items], np.int64),
+        gang_minimum=np.array([minimum[name] for name in gang_names], np.int64),
+        gang_names=gang_names,
+        tiers=tuple(tiers),
+        offerings=offerings,
+        nodes=nodes,
+        left_out=tuple(int(n) for n in left_out),
+    )
+
+
+def _resource_names(classes: Sequence[PodClass]) -> list[str]:
+    return sorted({name for c in classes for name in c.spec.requests} | {PODS})
+
+
+def _capacity(offerings: Sequence[Offering], nodes: Sequence[Node], resources: Sequence[str]) -> Ints:
+    def row(held: Resources) -> list[int]:
+        return [int(UNLIMITED) if name.startswith(ATTACHABLE_PREFIX) and name not in held else held.get(name, 0) for name in resources]
+
+    return np.array([row(o.allocatable) for o in offerings] + [row(n.free) for n in nodes], np.int64).reshape(len(offerings) + len(nodes), len(resources))
+
+
+class _DaemonTable:
+    """What DaemonSets take of each fresh node, and the host ports they hold there. Nodes that exist already carry theirs."""
+
+    def __init__(self, daemons: Sequence[Daemon], hosts: HostTable, offerings: int, resources: Sequence[str]) -> None:
+        ordered = sorted(daemons, key=lambda d: (d.namespace, d.name))
+        fresh = np.arange(hosts.size) < offerings
+        self.runs = np.array([hosts.allows(d.spec) & fresh for d in ordered], np.bool_).reshape(len(ordered), hosts.size)
+        takes = np.array([[d.spec.requests.get(r, 1 if r == PODS else 0) for r in resources] for d in ordered], np.int64)
+        self.overhead = self.runs.T.astype(np.int64) @ takes.reshape(len(ordered), len(resources))
+        self._ports = [d.spec.host_ports for d in ordered]
+
+    def port_clash(self, wanted: tuple[HostPort, ...]) -> Bools:
+        """bool[H]: some daemon there holds a port that clashes."""
+        clash = np.zeros(self.runs.shape[1], np.bool_)
+        for runs, held in zip(self.runs, self._ports, strict=True):
+            if any(rules.ports_clash(a, b) for a in wanted for b in held):
+                clash |= runs
+        return clash
+
+
+def _allowed(classes: Sequence[PodClass], hosts: HostTable, blocked: Bools, daemons: _DaemonTable, nodes: Sequence[Node], offerings: int) -> Bools:
+    """bool[C, H]: everything but resources and the rules between waiting pods."""
+    allowed = np.zeros((len(classes), hosts.size), np.bool_)
+    static: dict[int, Bools] = {}
+    held_ports = [[port for pod in node.pods for port in pod.spec.host_ports] for node in nodes]
+    for c, pods in enumerate(classes):
+        spec = pods.spec
+        if id(spec) not in static:
+            mask = hosts.allows(spec)
+            if spec.host_ports:
+                mask = mask & ~daemons.port_clash(spec.host_ports)
+                for n, held in enumerate(held_ports):
+                    if held and any(rules.ports_clash(a, b) for a in spec.host_ports for b in held):
+                        mask[offerings + n] = False
+            static[id(spec)] = mask
+        allowed[c] = static[id(spec)] & ~blocked[c]
+    return allowed
+
+
+def _port_clashes(classes: Sequence[PodClass]) -> tuple[Bools, Ints]:
+    """clash bool[C, C] by host ports, and the classes that clash with themselves."""
+    clash = np.zeros((len(classes), len(classes)), np.bool_)
+    users = [c for c, pods in enumerate(classes) if pods.spec.host_ports]
+    for i, a in enumerate(users):
+        for b in users[i + 1 :]:
+            if any(rules.ports_clash(x, y) for x in classes[a].spec.host_ports for y in classes[b].spec.host_ports):
+                clash[a, b] = clash[b, a] = True
+    return clash, np.array(users, np.int64)
+
+
+def _claims(classes: Sequence[PodClass], nodes: Sequence[Node]) -> tuple[Ints, Ints]:
+    """How many pods of each class can use their ReadWriteOncePod claims: one in the whole cluster; and those left out."""
+    taken = {claim for node in nodes for pod in node.pods for claim in pod.spec.exclusive_claims}
+    count = np.array([len(c.pods) for c in classes], np.int64)
+    for c, pods in enumerate(classes):
+        claims = set(pods.spec.exclusive_claims)
+        if claims:
+            count[c] = 0 if claims & taken else min(1, count[c])
+            taken |= claims
+    return count, np.array([len(c.pods) for c in classes], np.int64) - count
+
+
+def _apply_host_rule(
+    rule: groups.PodRule,
+    classes: Sequence[PodClass],
+    count: Ints,
+    host_of: Ints,
+    offerings: int,
+    most: Ints,
+    relaxed: Ints,
+    clash: Bools,
+    needs: Bools,
+    needs_met: Bools,
+    glue: list[set[int]],
+) -> None:
+    """Turn a rule over single nodes into caps, clashes, needs or glue. ``most`` is what plans keep, ``relaxed`` what any valid plan keeps."""
+    carriers, members = set(rule.carriers), set(rule.members)
+    held = np.zeros(most.shape[1], np.int64)
+    for host, n in rule.held.items():
+        held[host_of == host] = n
+    if rule.kind == ANTI:
+        for a in carriers:
+            for b in members:
+                if a == b:
+                    most[a] = np.minimum(most[a], 1)
+                    relaxed[a] = np.minimum(relaxed[a], 1)
+                else:
+                    clash[a, b] = clash[b, a] = True
+    elif rule.kind == AFFINITY:
+        others = members - carriers
+        if rule.held and not others:
+            return  # `blocked` has confined the carriers to the nodes that hold a match.
+        if not rule.held and not others and carriers & members:
+            glue.append(set(carriers))
+            return
+        for a in carriers:
+            if not (members - {a}) and a not in members:
+                # Nobody that waits could be the match, so only nodes that hold one will do.
+                most[a] = np.where(held > 0, most[a], 0)
+                relaxed[a] = np.where(held > 0, relaxed[a], 0)
+                continue
+            needs[a, sorted(members - {a})] = True
+            needs_met[a] |= held > 0
+            if a in members and not rule.held:
+                needs_met[a] = True
+    elif rule.kind == SPREAD:
+        eligible = int(sum(1 for host in range(offerings, len(rule.counts)) if rule.counts[host]))
+        incoming = int(count[sorted(members)].sum())
+        # formulation.md, 10: the skew is against the emptiest node that exists, so the cap can rise with it.
+        loose = rule.skew + (sum(rule.held.values()) + incoming) // eligible if eligible else None
+        for a in carriers & members:
+            most[a] = np.minimum(most[a], np.maximum(rule.skew - held, 0))
+            if loose is not None:
+                relaxed[a] = np.minimum(relaxed[a], np.maximum(loose - held, 0))
+
+
+def _items(classes: Sequence[PodClass], count: Ints, glue: list[set[int]], demand: Ints, cap: Ints, most: Ints) -> tuple[list[Item], Ints]:
+    """Items in class order: glued classes become one item of all their pods, cut down where no bin holds them all."""
+    root = list(range(len(classes)))
+
+    def find(c: int) -> int:
+        while root[c] != c:
+            c = root[c]
+        return c
+
+    for together in glue:
+        first, *rest = sorted(together)
+        for other in rest:
+            a, b = sorted((find(first), find(other)))
+            root[b] = a
+    glued = {find(c) for together in glue for c in together}
+    items, left = [], np.zeros(len(classes), np.int64)
+    for c in range(len(classes)):
+        if find(c) != c:
+            continue
+        if c not in glued:
+            if count[c]:
+                items.append(Item(((c, 1),), int(count[c])))
+            continue
+        members = [d for d in range(len(classes)) if find(d) == c and count[d]]
+        fitted = _largest_glued(members, classes, count, demand, cap, most)
+        for d in members:
+            left[d] += count[d] - fitted.get(d, 0)
+        if fitted:
+            items.append(Item(tuple(sorted(fitted.items())), 1))
+    return items, left
+
+
+def _largest_glued(members: list[int], classes: Sequence[PodClass], count: Ints, demand: Ints, cap: Ints, most: Ints) -> dict[int, int]:
+    """As many of the glued pods as one bin can take: all of them if some bin can, else by priority, then small pods first."""
+    whole = count[members] @ demand[members]
+    fits = (cap >= whole).all(1) & (most[members] >= count[members][:, None]).all(0)
+    if fits.any():
+        return {c: int(count[c]) for c in members}
+    scale = np.maximum(cap.max(0, initial=1), 1).astype(np.float64)
+    order = sorted(members, key=lambda c: (-classes[c].priority, float((demand[c] / scale).max()), c))
+    best: dict[int, int] = {}
+    for b in range(len(cap)):
+        room, held = cap[b].copy(), {}
+        for c in order:
+            positive = demand[c] > 0
+            n = int(min(count[c], most[c, b], (room[positive] // demand[c][positive]).min(initial=int(UNLIMITED))))
+            if n > 0:
+                held[c] = n
+                room = room - n * demand[c]
+        if sum(held.values()) > sum(best.values()):
+            best = held
+    return best
+
+
+def _item_most(share: Ints, per_pod: Ints) -> Ints:
+    """int64[I, B]: most items of a kind in a bin, from the most pods of each part."""
+    out = np.empty((len(share), per_pod.shape[1]), np.int64)
+    for i, parts in enumerate(share):
+        used = np.nonzero(parts)[0]
+        out[i] = per_pod[used[0]] if len(used) == 1 and parts[used[0]] == 1 else (per_pod[used] // parts[used][:, None]).min(0)
+    return out
+
+
+def _lift(uses: Bools, relation: Bools) -> Bools:
+    """A relation between classes as one between items."""
+    if not relation.any():
+        return np.zeros((len(uses), len(uses)), np.bool_)
+    lifted = (uses.astype(np.int64) @ relation.astype(np.int64) @ uses.T.astype(np.int64)) > 0
+    np.fill_diagonal(lifted, False)
+    return lifted
+
+
+def _group_arrays(pod_rules: Sequence[groups.PodRule], share: Ints, bins: Sequence[Bin], host_of: Ints, hosts: HostTable, offerings: int) -> Groups:
+    """The rules as arrays over items and bins, for the split over domains and the exact model."""
+    items, kinds, q = len(share), len(bins), len(pod_rules)
+    domain = np.zeros((q, kinds), np.int64)
+    widest = 1
+    tables = []
+    for r, rule in enumerate(pod_rules):
+        by_host = domains_by_host(rule, hosts, offerings)
+        tables.append(by_host)
+        if not rule.per_host:
+            domain[r] = by_host[host_of]
+            widest = max(widest, int(by_host.max(initial=0)) + 1)
+    held = np.zeros((q, widest), np.int64)
+    stands = np.zeros((q, widest), np.bool_)
+    held_bin = np.zeros((q, kinds), np.int64)
+    counts = np.zeros((q, kinds), np.bool_)
+    carrier = np.zeros((q, items), np.bool_)
+    member = np.zeros((q, items), np.int64)
+    packed = {host for kind in bins for host in kind.hosts}
+    aside = [[rule.held.get(h, 0) for h in range(offerings, hosts.size) if rule.counts[h] and h not in packed] for rule in pod_rules]
+    for r, rule in enumerate(pod_rules):
+        counts[r] = rule.counts[host_of]
+        carrier[r] = (share[:, sorted(rule.carriers)] > 0).any(1)
+        member[r] = share[:, sorted(rule.members)].sum(1)
+        for host, n in rule.held.items():
+            held_bin[r][host_of == host] = n
+            if not rule.per_host and tables[r][host] != ABSENT:
+                held[r, tables[r][host]] += n
+        if not rule.per_host:
+            for host in range(offerings, hosts.size):
+                if rule.counts[host] and tables[r][host] != ABSENT:
+                    stands[r, tables[r][host]] = True
+    return Groups(
+        kind=np.array([rule.kind for rule in pod_rules], np.int64),
+        host=np.array([rule.per_host for rule in pod_rules], np.bool_),
+        carrier=carrier,
+        member=member,
+        domain=domain,
+        counts=counts,
+        held=held,
+        held_bin=held_bin,
+        stands=stands,
+        skew=np.array([rule.skew for rule in pod_rules], np.int64),
+        min_domains=np.array([rule.min_domains for rule in pod_rules], np.int64),
+        aside_hosts=np.array([len(held) for held in aside], np.int64),
+        aside_least=np.array([min(held, default=0) for held in aside], np.int64),
+    )
+
+
+def domains_by_host(rule: groups.PodRule, hosts: HostTable, offerings: int) -> Ints:
+    """int64[H]: the rule's domain of each host."""
+    return groups.domains_of(hosts, rule.key, offerings)

@@ -1,0 +1,137 @@
+"""Hard rules between pods (spread, affinity, anti-affinity), gathered over classes and hosts.
+
+Sources: kube-scheduler's PodTopologySpread (filtering.go) and InterPodAffinity (filtering.go) plugins. Axes: ``C`` classes, ``H`` hosts
+(offerings first, then nodes). What running pods forbid outright becomes ``blocked``; what waiting pods ask of each other becomes rules.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from packer.arrays import AFFINITY, ANTI, SPREAD, Bools, Ints
+from packer.classes import Matcher, PodClass, spread_matcher, term_matcher
+from packer.hosts import ABSENT, HostTable
+from packer.model import HOSTNAME, Node, Pod
+
+
+@dataclass(slots=True)
+class PodRule:
+    """One rule between pods: who carries it, whom it counts, over which topology."""
+
+    kind: int
+    key: str
+    matcher: Matcher
+    carriers: list[int]
+    members: list[int]
+    counts: Bools
+    """[H] hosts whose pods count (spread: by the carriers' node policies; affinity: hosts that have the key)."""
+    skew: int = 0
+    min_domains: int = 1
+    held: dict[int, int] = field(default_factory=dict)
+    """Running matches by host index."""
+
+    @property
+    def per_host(self) -> bool:
+        """Is every single node a domain of its own?"""
+        return self.key == HOSTNAME
+
+
+class Running:
+    """Pods that run, asked again and again which of them match: by host, cached by matcher."""
+
+    def __init__(self, nodes: Sequence[Node], first_host: int) -> None:
+        self._pods: list[tuple[int, Pod]] = [(first_host + i, pod) for i, node in enumerate(nodes) for pod in node.pods]
+        self._counts: dict[tuple[Matcher, bool], dict[int, int]] = {}
+
+    def matches(self, matcher: Matcher, *, terminating: bool) -> dict[int, int]:
+        """Matching pods by host; ``terminating`` says whether those on their way out count (affinity: yes, spread: no)."""
+        known = self._counts.get((matcher, terminating))
+        if known is None:
+            known = {}
+            for host, pod in self._pods:
+                if (terminating or not pod.terminating) and matcher.matches(pod.namespace, pod.labels):
+                    known[host] = known.get(host, 0) + 1
+            self._counts[(matcher, terminating)] = known
+        return known
+
+    def anti_terms(self) -> dict[tuple[Matcher, str], list[int]]:
+        """Required anti-affinity of running pods: (whom, topology key) -> hosts of its carriers."""
+        found: dict[tuple[Matcher, str], list[int]] = {}
+        for host, pod in self._pods:
+            for term in pod.spec.anti_affinity:
+                found.setdefault((term_matcher(term, pod.namespace), term.topology_key), []).append(host)
+        return found
+
+
+def domains_of(hosts: HostTable, key: str, offerings: int) -> Ints:
+    """int64[H]: the domain of each host for a topology key, ABSENT where it lacks the key. Each new node has a hostname of its own."""
+    codes, _ = hosts.column(key)
+    if key != HOSTNAME:
+        return codes
+    own = np.arange(hosts.size, dtype=np.int64)
+    return np.where((own < offerings) | (codes != ABSENT), own, ABSENT)
+
+
+def gather(classes: Sequence[PodClass], hosts: HostTable, running: Running, offerings: int) -> tuple[list[PodRule], Bools]:
+    """The rules between waiting pods, in canonical order, and blocked bool[C, H]: hosts that running pods rule out."""
+    rules: dict[object, PodRule] = {}
+    for c, pods in enumerate(classes):
+        spec = pods.spec
+        hard = [constraint for constraint in spec.spread if constraint.hard]
+        keyed = np.ones(hosts.size, np.bool_)
+        for constraint in hard:
+            keyed &= domains_of(hosts, constraint.topology_key, offerings) != ABSENT
+        for constraint in hard:
+            counts = keyed.copy()
+            if constraint.honor_node_affinity:
+                counts &= hosts.affine(spec)
+            if constraint.honor_node_taints:
+                counts &= hosts.tolerated(spec.tolerations)
+            matcher = spread_matcher(constraint, pods.namespace)
+            identity = (SPREAD, constraint.topology_key, matcher, constraint.max_skew, constraint.min_domains, counts.tobytes())
+            rule = rules.setdefault(
+                identity,
+                PodRule(SPREAD, constraint.topology_key, matcher, [], [], counts, constraint.max_skew, constraint.min_domains),
+            )
+            rule.carriers.append(c)
+        for kind, terms in ((AFFINITY, spec.affinity), (ANTI, spec.anti_affinity)):
+            for term in terms:
+                matcher = term_matcher(term, pods.namespace)
+                counts = domains_of(hosts, term.topology_key, offerings) != ABSENT
+                rule = rules.setdefault((kind, term.topology_key, matcher), PodRule(kind, term.topology_key, matcher, [], [], counts))
+                if c not in rule.carriers:
+                    rule.carriers.append(c)
+    for rule in rules.values():
+        rule.members = [c for c, pods in enumerate(classes) if rule.matcher.matches(pods.namespace, pods.labels)]
+        held = running.matches(rule.matcher, terminating=rule.kind != SPREAD)
+        rule.held = {host: n for host, n in held.items() if rule.counts[host]}
+    found = [rule for rule in rules.values()]
+    return found, _blocked(classes, found, hosts, running, offerings)
+
+
+def _blocked(classes: Sequence[PodClass], rules: Sequence[PodRule], hosts: HostTable, running: Running, offerings: int) -> Bools:
+    blocked = np.zeros((len(classes), hosts.size), np.bool_)
+    for (matcher, key), carriers in running.anti_terms().items():
+        domain = domains_of(hosts, key, offerings)
+        near = np.isin(domain, [d for d in {int(domain[h]) for h in carriers} if d != ABSENT])
+        for c, pods in enumerate(classes):
+            if matcher.matches(pods.namespace, pods.labels):
+                blocked[c] |= near
+    for rule in rules:
+        domain = domains_of(hosts, rule.key, offerings)
+        held = {int(domain[h]) for h in rule.held}
+        if rule.kind == ANTI:
+            near = np.isin(domain, sorted(held))
+            for c in rule.carriers:
+                blocked[c] |= near
+            continue
+        for c in rule.carriers:
+            blocked[c] |= domain == ABSENT
+        if rule.kind == AFFINITY and held and not (set(rule.members) - set(rule.carriers)):
+            # Someone matches already, so each carrier must join a domain that has a match, and only carriers could make new ones.
+            for c in rule.carriers:
+                blocked[c] |= ~np.isin(domain, sorted(held))
+    return blocked

@@ -1,0 +1,477 @@
+"""OR-Tools where it is best: the exact plan of a small problem, and the split of pods over topology domains. Arrays only.
+
+Both models carry the semantics of kube-scheduler's PodTopologySpread and InterPodAffinity filters as indicators (formulation.md, rows 4-10):
+domains come from bins that stand or are opened; a domain that receives no carrier of a rule is not bounded by it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from ortools.sat.python import cp_model
+
+from packer.arrays import AFFINITY, ANTI, SPREAD, Bins, Bools, Floats, Groups, Ints, Packing
+
+Linear = cp_model.LinearExprT
+
+
+class Exact(NamedTuple):
+    """What the exact model found. ``bound`` is proven only with ``complete``; counts are proven greatest with ``counts_proven``."""
+
+    bins: Bins
+    objective: int
+    bound: int
+    counts_proven: bool
+    complete: bool
+
+
+class Task(NamedTuple):
+    """The exact model's input: a packing, the rules between its items, gangs, and how far to go."""
+
+    packing: Packing
+    groups: Groups
+    gang: Ints
+    """[I] gang of each item or -1."""
+    gang_minimum: Ints
+    """[gangs]"""
+    slots: int
+    """New bins that a plan may open (in each cell, where cells matter)."""
+    complete: bool
+    """No best plan can open more bins than ``slots``."""
+    deterministic_time: float
+    hint: Bins | None
+
+
+def new_solver(deterministic_time: float) -> cp_model.CpSolver:
+    """One worker, a fixed seed and deterministic time: the same model gives the same answer on any machine."""
+    solver = cp_model.CpSolver()
+    solver.parameters.num_workers = 1
+    solver.parameters.random_seed = 1
+    solver.parameters.max_deterministic_time = deterministic_time
+    return solver
+
+
+def exact(task: Task) -> Exact | None:
+    """The best plan, lexicographically: pods placed by tier, objective, fewer bins. None when nothing was found in the time."""
+    return _ExactModel(task).solve()
+
+
+class _Slot(NamedTuple):
+    """One bin of the model: which kinds it can be, and whether it stands already."""
+
+    kinds: tuple[int, ...]
+    cell: int
+    existing: bool
+    uses: dict[int, cp_model.IntVar]
+    opened: Linear
+
+
+class _ExactModel:
+    """Slots that choose a kind and hold items."""
+
+    def __init__(self, task: Task) -> None:
+        self.task, self.p = task, task.packing
+        self.model = cp_model.CpModel()
+        self.by_cell = bool(len(task.groups.kind)) and (not task.groups.host.all() or len(np.unique(task.packing.cell)) > 1)
+        self.slots = self._open_slots()
+        items = range(len(self.p.count))
+        self.held = [[self._amount(s, i) for i in items] for s in range(len(self.slots))]
+        self.placed = [sum(self.held[s][i] for s in range(len(self.slots))) for i in items]
+        for i in items:
+            self.model.add(self.placed[i] <= int(self.p.count[i]))
+        self._fit()
+        self._scarcity()
+        self._gangs()
+        self._rules()
+        if task.hint is not None:
+            self._hint(task.hint)
+
+    def _open_slots(self) -> list[_Slot]:
+        p, slots = self.p, []
+        for group in sorted({int(g) for g, e in zip(p.stock_group, p.existing, strict=True) if e}):
+            kinds = tuple(int(b) for b in np.nonzero(p.existing & (p.stock_group == group))[0])
+            slots += [self._slot(kinds, int(p.cell[kinds[0]]), True) for _ in range(int(p.stock[group]))]
+        new = np.nonzero(~p.existing & (p.most > 0).any(0))[0]
+        for cell in sorted({int(p.cell[b]) for b in new}) if self.by_cell else [-1]:
+            kinds = tuple(int(b) for b in new if cell in (-1, int(p.cell[b])))
+            row = [self._slot(kinds, cell, False) for _ in range(self.task.slots if kinds else 0)]
+            for a, b in zip(row, row[1:], strict=False):
+                rank = {k: n + 1 for n, k in enumerate(kinds)}
+                self.model.add(sum(rank[k] * a.uses[k] for k in kinds) >= sum(rank[k] * b.uses[k] for k in kinds))
+            slots += row
+        return slots
+
+    def _slot(self, kinds: tuple[int, ...], cell: int, existing: bool) -> _Slot:
+        uses = {b: self.model.new_bool_var("") for b in kinds}
+        if existing:
+            self.model.add_exactly_one(uses.values())
+        else:
+            self.model.add_at_most_one(uses.values())
+        return _Slot(kinds, cell, existing, uses, sum(uses.values()))
+
+    def _amount(self, s: int, i: int) -> Linear:
+        top = min(int(self.p.count[i]), max(int(self.p.most[i, b]) for b in self.slots[s].kinds))
+        return self.model.new_int_var(0, top, "") if top > 0 else 0
+
+    def _fit(self) -> None:
+        p, model = self.p, self.model
+        for s, slot in enumerate(self.slots):
+            held = self.held[s]
+            for r in range(p.demand.shape[1]):
+                takes = [(int(p.demand[i, r]), held[i]) for i in range(len(held)) if p.demand[i, r] and not isinstance(held[i], int)]
+                if takes:
+                    model.add(sum(d * a for d, a in takes) <= sum(int(p.cap[b, r]) * x for b, x in slot.uses.items()))
+            for i, a in enumerate(held):
+                if not isinstance(a, int):
+                    model.add(a <= sum(int(min(p.most[i, b], p.count[i])) * x for b, x in slot.uses.items()))
+            for i, j in zip(*np.nonzero(np.triu(p.clash)), strict=True):
+                a, b = held[int(i)], held[int(j)]
+                if not isinstance(a, int) and not isinstance(b, int):
+                    model.add_bool_or(self._present(a).negated(), self._present(b).negated())
+
+    def _present(self, amount: Linear) -> cp_model.IntVar:
+        """A new Boolean that is true when the amount is positive."""
+        present = self.model.new_bool_var("")
+        self.model.add(amount >= 1).only_enforce_if(present)
+        self.model.add(amount <= 0).only_enforce_if(present.negated())
+        return present
+
+    def _scarcity(self) -> None:
+        p = self.p
+        uses = [(b, x) for slot in self.slots for b, x in slot.uses.items()]
+        for group in range(len(p.stock)):
+            new = [x for b, x in uses if p.stock_group[b] == group and not p.existing[b]]
+            if new:
+                self.model.add(sum(new) <= int(p.stock[group]))
+        for row, limit in zip(p.limit_use, p.limit, strict=True):
+            self.model.add(sum(int(row[b]) * x for b, x in uses if row[b]) <= int(limit))
+
+    def _gangs(self) -> None:
+        for gang, minimum in enumerate(self.task.gang_minimum):
+            members = np.nonzero(self.task.gang == gang)[0]
+            placed = sum(int(self.p.weight[i]) * self.placed[i] for i in members)
+            size = int((self.p.weight[members] * self.p.count[members]).sum())
+            starts = self.model.new_bool_var("")
+            self.model.add(placed <= size * starts)
+            self.model.add(placed >= int(minimum)).only_enforce_if(starts)
+
+    def _rules(self) -> None:
+        g = self.task.groups
+        for q in range(len(g.kind)):
+            places = self._host_places(q) if g.host[q] else self._domain_places(q)
+            _add_rule(self.model, g, q, places, self._present)
+
+    def _host_places(self, q: int) -> list[_Place]:
+        g, places = self.task.groups, []
+        for s, slot in enumerate(self.slots):
+            kind = slot.kinds[0]
+            places.append(
+                _Place(
+                    {i: a for i, a in enumerate(self.held[s]) if not isinstance(a, int)},
+                    int(g.held_bin[q, kind]) if slot.existing else 0,
+                    bool(g.counts[q, kind]),
+                    True if slot.existing else slot.opened,
+                    bool(g.counts[q, kind]) or g.kind[q] == ANTI,
+                )
+            )
+        places += [_Place({}, int(g.aside_least[q]), True, True, False) for _ in range(int(min(g.aside_hosts[q], 1)))]
+        return places
+
+    def _domain_places(self, q: int) -> list[_Place]:
+        g, places = self.task.groups, []
+        for d in range(g.held.shape[1]):
+            inside = [s for s, slot in enumerate(self.slots) if int(g.domain[q, slot.kinds[0]]) == d]
+            counted = [s for s in inside if g.counts[q, self.slots[s].kinds[0]] or g.kind[q] != SPREAD]
+            if not inside and not g.stands[q, d] and not g.held[q, d]:
+                continue
+            amounts = {i: sum(self.held[s][i] for s in counted) for i in range(len(self.p.count))}
+            stands: Linear | bool = bool(g.stands[q, d]) or any(self.slots[s].existing for s in counted)
+            if not stands and counted:
+                stands = self.model.new_bool_var("")
+                opened = sum(self.slots[s].opened for s in counted)
+                self.model.add(opened >= 1).only_enforce_if(stands)
+                self.model.add(opened == 0).only_enforce_if(stands.negated())
+            places.append(_Place({i: a for i, a in amounts.items() if not isinstance(a, int)}, int(g.held[q, d]), True, stands, True))
+        return places
+
+    def _hint(self, bins: Bins) -> None:
+        free = list(range(len(self.slots)))
+        for kind, times, pattern in zip(bins.kind, bins.times, bins.pattern, strict=True):
+            for _ in range(int(times)):
+                s = next((s for s in free if int(kind) in self.slots[s].uses), None)
+                if s is None:
+                    return
+                free.remove(s)
+                self.model.add_hint(self.slots[s].uses[int(kind)], 1)
+                for i, a in enumerate(self.held[s]):
+                    if not isinstance(a, int):
+                        self.model.add_hint(a, int(pattern[i]))
+
+    def _cost(self) -> Linear:
+        p = self.p
+        total: Linear = sum(int(p.price[b]) * x for slot in self.slots for b, x in slot.uses.items())
+        for s, slot in enumerate(self.slots):
+            for i, a in enumerate(self.held[s]):
+                charges = {int(p.adder[i, b]) for b in slot.kinds}
+                if isinstance(a, int) or charges == {0}:
+                    continue
+                top = int(p.count[i]) * max(charges)
+                charge = self.model.new_int_var(0, top, "")
+                for b, x in slot.uses.items():
+                    if p.adder[i, b]:
+                        self.model.add(charge >= int(p.adder[i, b]) * a).only_enforce_if(x)
+                total += charge
+        return total
+
+    def solve(self) -> Exact | None:
+        p, task = self.p, self.task
+        counts_proven, best = True, None
+        for tier in sorted({int(t) for t in p.tier}):
+            placed = sum(int(p.weight[i]) * self.placed[i] for i in np.nonzero(p.tier == tier)[0])
+            most = int((p.weight * p.count)[p.tier == tier].sum())
+            self.model.maximize(placed)
+            solver = new_solver(task.deterministic_time)
+            status = solver.solve(self.model)
+            if status not in (cp_model.OPTIMAL, cp_model.FEASIBLE):
+                return None
+            got = solver.value(placed)
+            counts_proven &= status == cp_model.OPTIMAL or got == most
+            self.model.add(placed == got)
+            self._renew_hint(solver)
+        cost = self._cost()
+        self.model.minimize(cost)
+        solver = new_solver(task.deterministic_time)
+        status = solver.solve(self.model)
+        if status not in (cp_model.OPTIMAL, cp_model.FEASIBLE):
+            return None
+        objective = round(solver.objective_value)
+        bound = objective if status == cp_model.OPTIMAL else max(0, int(np.ceil(solver.best_objective_bound - 1e-6)))
+        best = self._read(solver)
+        if status == cp_model.OPTIMAL:
+            best = self._fewest_bins(cost, objective, solver, best)
+        return Exact(best, objective, bound, counts_proven and task.complete, task.complete)
+
+    def _fewest_bins(self, cost: Linear, objective: int, solver: cp_model.CpSolver, best: Bins) -> Bins:
+        self.model.add(cost <= objective)
+        self._renew_hint(solver)
+        self.model.minimize(sum(x for slot in self.slots if not slot.existing for x in slot.uses.values()))
+        again = new_solver(self.task.deterministic_time)
+        status = again.solve(self.model)
+        return self._read(again) if status in (cp_model.OPTIMAL, cp_model.FEASIBLE) else best
+
+    def _renew_hint(self, solver: cp_model.CpSolver) -> None:
+        self.model.clear_hints()
+        for s, slot in enumerate(self.slots):
+            for x in slot.uses.values():
+                self.model.add_hint(x, solver.value(x))
+            for a in self.held[s]:
+                if not isinstance(a, int):
+                    self.model.add_hint(a, solver.value(a))
+
+    def _read(self, solver: cp_model.CpSolver) -> Bins:
+        rows: dict[tuple[int, tuple[int, ...]], int] = {}
+        for s, slot in enumerate(self.slots):
+            pattern = tuple(0 if isinstance(a, int) else solver.value(a) for a in self.held[s])
+            kind = next((b for b, x in slot.uses.items() if solver.value(x)), None)
+            if kind is not None and any(pattern):
+                rows[(kind, pattern)] = rows.get((kind, pattern), 0) + 1
+        return bins_of(rows, len(self.p.count))
+
+
+def bins_of(rows: dict[tuple[int, tuple[int, ...]], int], items: int) -> Bins:
+    """Bins from {(kind, pattern): times}, in canonical order."""
+    order = sorted(rows)
+    return Bins(
+        np.array([kind for kind, _ in order], np.int64),
+        np.array([rows[key] for key in order], np.int64),
+        np.array([pattern for _, pattern in order], np.int64).reshape(len(order), items),
+    )
+
+
+class _Place(NamedTuple):
+    """A domain of one rule: what may come into it, what it holds, and whether it exists."""
+
+    amounts: dict[int, Linear]
+    """Items that come in, by item."""
+    held: int
+    counts: bool
+    """Its pods count for spread, so it is a domain."""
+    stands: Linear | bool
+    """1 when the domain exists."""
+    usable: bool
+    """Carriers may be put here at all."""
+
+
+def _add_rule(model: cp_model.CpModel, g: Groups, q: int, places: Sequence[_Place], present: object) -> None:
+    """One rule over its domains, whatever they are."""
+    make = present
+    carriers = [int(i) for i in np.nonzero(g.carrier[q])[0]]
+    matching = {int(i): int(g.member[q, i]) for i in np.nonzero(g.member[q])[0]}
+    inside = [sum(matching[i] * a for i, a in place.amounts.items() if i in matching) + place.held for place in places]
+    carried = [{i: place.amounts[i] for i in carriers if i in place.amounts} for place in places]
+    if g.kind[q] == SPREAD:
+        _add_spread(model, g, q, places, inside, carried, make)
+    elif g.kind[q] == AFFINITY:
+        _add_affinity(model, g, q, places, carried, matching, make)
+    elif not g.host[q]:
+        for place, total, coming in zip(places, inside, carried, strict=True):
+            for i, amount in coming.items():
+                if place.held:
+                    model.add(amount == 0)
+                else:
+                    model.add(total <= matching.get(i, 0)).only_enforce_if(make(amount))  # type: ignore[operator]
+
+
+def _add_spread(
+    model: cp_model.CpModel,
+    g: Groups,
+    q: int,
+    places: Sequence[_Place],
+    inside: Sequence[Linear],
+    carried: Sequence[dict[int, Linear]],
+    make: object,
+) -> None:
+    """count + self - min ≤ maxSkew for each domain that receives a carrier; min is 0 while there are fewer domains than minDomains."""
+    top = int(g.held[q].max(initial=0) + g.held_bin[q].max(initial=0) + 1) + 1_000_000
+    least = model.new_int_var(0, top, "")
+    domains: Linear = 0
+    for place, total in zip(places, inside, strict=True):
+        if not place.counts:
+            continue
+        domains += place.stands if not isinstance(place.stands, bool) else int(place.stands)
+        if place.stands is True:
+            model.add(least <= total)
+        elif place.stands is not False:
+            stands = place.stands if isinstance(place.stands, cp_model.IntVar) else make(place.stands)  # type: ignore[operator]
+            model.add(least <= total).only_enforce_if(stands)
+    if g.min_domains[q] > 1:
+        enough = model.new_bool_var("")
+        model.add(domains >= int(g.min_domains[q])).only_enforce_if(enough)
+        model.add(least == 0).only_enforce_if(enough.negated())
+    for place, total, coming in zip(places, inside, carried, strict=True):
+        some = sum(coming.values())
+        if isinstance(some, int):
+            continue
+        if not place.counts or not place.usable:
+            model.add(some == 0)
+            continue
+        model.add(total - least <= int(g.skew[q])).only_enforce_if(make(some))  # type: ignore[operator]
+
+
+def _add_affinity(
+    model: cp_model.CpModel,
+    g: Groups,
+    q: int,
+    places: Sequence[_Place],
+    carried: Sequence[dict[int, Linear]],
+    matching: dict[int, int],
+    make: object,
+) -> None:
+    """A carrier joins a domain that holds a match; one domain may be started by a carrier that matches itself, if nothing runs that matches."""
+    carriers = {int(i) for i in np.nonzero(g.carrier[q])[0]}
+    none_held = not any(place.held for place in places)
+    starts = []
+    for place, coming in zip(places, carried, strict=True):
+        some = sum(coming.values())
+        if isinstance(some, int) or place.held:
+            continue
+        others = sum(n * place.amounts[i] for i, n in matching.items() if i in place.amounts and i not in carriers)
+        here = make(some)  # type: ignore[operator]
+        self_matching = [place.amounts[i] for i in coming if i in matching]
+        if none_held and self_matching:
+            start = model.new_bool_var("")
+            model.add(sum(self_matching) >= 1).only_enforce_if(start)
+            starts.append(start)
+            if isinstance(others, int):
+                model.add_implication(here, start)
+            else:
+                model.add_bool_or(start, make(others)).only_enforce_if(here)  # type: ignore[operator]
+        elif isinstance(others, int):
+            model.add(some == 0)
+        else:
+            model.add(others >= 1).only_enforce_if(here)
+    if starts:
+        model.add_at_most_one(starts)
+
+
+class Split(NamedTuple):
+    """How many of each item go to each cell: int64[I, Z]; items that no domain rule touches have zero rows and stay whole."""
+
+    amount: Ints
+    zoned: Bools
+    unplaced: Ints
+
+
+def split(packing: Packing, groups: Groups, target: Floats, usable: Bools, deterministic_time: float) -> Split | None:
+    """Spread items over cells so that every rule over domains holds, as near as can be to ``target`` float[I, Z].
+
+    ``usable`` bool[B]: bins that the plan may use; each cell with a usable new bin counts as opened, so that the split stays valid
+    whichever of them the plan opens. None when the model has no answer in the time.
+    """
+    cells = target.shape[1]
+    over = [q for q in range(len(groups.kind)) if not groups.host[q]]
+    zoned = np.zeros(len(packing.count), np.bool_)
+    for q in over:
+        zoned |= groups.carrier[q] | (groups.member[q] > 0)
+    model = cp_model.CpModel()
+    amount: dict[tuple[int, int], cp_model.IntVar] = {}
+    for i in np.nonzero(zoned)[0]:
+        for z in range(cells):
+            if ((packing.most[i] > 0) & usable & (packing.cell == z)).any():
+                amount[int(i), z] = model.new_int_var(0, int(packing.count[i]), "")
+
+    def present(value: Linear) -> cp_model.IntVar:
+        some = model.new_bool_var("")
+        model.add(value >= 1).only_enforce_if(some)
+        model.add(value <= 0).only_enforce_if(some.negated())
+        return some
+
+    for q in over:
+        _add_rule(model, groups, q, _cell_places(packing, groups, q, amount, usable, cells), present)
+    missing: Linear = 0
+    tiers = int(packing.tier.max(initial=0))
+    for i in np.nonzero(zoned)[0]:
+        placed = sum(amount[i, z] for z in range(cells) if (i, z) in amount)
+        if isinstance(placed, int):
+            continue
+        model.add(placed <= int(packing.count[i]))
+        missing += int(packing.weight[i]) * 1000 ** min(3, tiers - int(packing.tier[i])) * (int(packing.count[i]) - placed)
+    away: Linear = 0
+    for (i, z), value in amount.items():
+        wish = round(float(target[i, z]))
+        model.add_hint(value, wish)
+        off = model.new_int_var(0, int(packing.count[i]) + 1, "")
+        model.add_abs_equality(off, value - wish)
+        away += int(packing.weight[i]) * off
+    model.minimize(missing * (4 * int((packing.weight * packing.count).sum()) + 1) + away)
+    solver = new_solver(deterministic_time)
+    if solver.solve(model) not in (cp_model.OPTIMAL, cp_model.FEASIBLE):
+        return None
+    out = np.zeros((len(packing.count), cells), np.int64)
+    for (i, z), value in amount.items():
+        out[i, z] = solver.value(value)
+    return Split(out, zoned, np.where(zoned, packing.count - out.sum(1), 0))
+
+
+def _cell_places(packing: Packing, g: Groups, q: int, amount: dict[tuple[int, int], cp_model.IntVar], usable: Bools, cells: int) -> list[_Place]:
+    """The rule's domains as sums of cells."""
+    domain_of_cell = np.full(cells, -1, np.int64)
+    counted = np.zeros(cells, np.bool_)
+    opened = np.zeros(cells, np.bool_)
+    for b in range(len(packing.cell)):
+        z = packing.cell[b]
+        domain_of_cell[z] = g.domain[q, b]
+        counted[z] = g.counts[q, b] or g.kind[q] != SPREAD
+        opened[z] |= usable[b]
+    places = []
+    for d in range(g.held.shape[1]):
+        inside = [z for z in range(cells) if domain_of_cell[z] == d and counted[z]]
+        stands = bool(g.stands[q, d]) or any(opened[z] for z in inside)
+        if not inside and not stands and not g.held[q, d]:
+            continue
+        items = {i for i, z in amount if z in inside}
+        amounts: dict[int, Linear] = {i: sum(amount[i, z] for z in inside if (i, z) in amount) for i in sorted(items)}
+        places.append(_Place(amounts, int(g.held[q, d]), True, stands, True))
+    return places

@@ -1,0 +1,328 @@
+"""The recipe: problem -> classes -> arrays -> greedy -> columns and bound -> split over domains -> search -> plan.
+
+Anytime and deterministic: work comes in rounds of 1, 1, 2, 4, 8 … units, each of which continues from what the rounds before left. A
+larger budget runs the same rounds and then more, so the cost never rises and the bound never falls. The clock is only a safety.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from packer import cells, columns, cost, integer, kernels, search
+from packer.arrays import Bins, Bools, Certificate, Floats, Ints, Packing, SideRows
+from packer.decode import Assignment, decode, launches_of, placements_of
+from packer.dense import Dense, build
+from packer.model import Plan, Problem, Stage, Status, Unplaced
+from packer.reasons import reasons_for_unplaced
+from packer.repair import is_valid, repaired
+
+DEFAULT_UNITS = 64
+EXACT_PODS = 60
+"""Plans of up to so many pods are also tried as one exact model."""
+EXACT_SIZE = 6_000
+"""… if slots × (kinds + items) is at most this."""
+EXACT_TIME = 4.0
+"""Deterministic seconds of CP-SAT for each of its objectives."""
+SPLIT_TIME = 1.0
+
+OnStage = Callable[[Stage], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """How much work to spend. ``units`` 0 stops at the first plan; ``deadline_s`` is a safety on the wall clock, and a plan that it cut
+    says so (``truncated``); ``seed`` chooses among equally good searches."""
+
+    units: int = DEFAULT_UNITS
+    seed: int = 0
+    deadline_s: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """A plan, and what proves its bound."""
+
+    plan: Plan
+    certificate: Certificate | None
+    packing: Packing | None
+    """What the certificate is about: the relaxed packing."""
+    side: SideRows | None
+    allowed_unplaced: tuple[int, ...] = ()
+
+
+def solve(problem: Problem, budget: Budget = Budget(), on_stage: OnStage | None = None) -> Result:
+    """The cheapest plan found within the budget, with a proven lower bound. Infeasibility is data, never an exception."""
+    run = _Run(problem, budget, on_stage)
+    run.first_plan()
+    run.exact_plan()
+    for units in _rounds(budget.units):
+        if run.finished():
+            break
+        run.improve(units)
+    return run.result()
+
+
+def _rounds(units: int) -> Iterator[int]:
+    """1, 1, 2, 4, 8 … while they add up to no more than the budget."""
+    size, spent = 1, 0
+    while spent + size <= units:
+        yield size
+        spent += size
+        size = spent
+
+
+@dataclass(slots=True)
+class _Best:
+    """The incumbent over the whole packing's items."""
+
+    bins: Bins
+    lost: tuple[int, ...]
+    cost: int
+
+    def rank(self) -> tuple[tuple[int, ...], int, int]:
+        return self.lost, self.cost, int(self.bins.times.sum())
+
+
+@dataclass(slots=True)
+class _Proof:
+    """The bound, for plans that leave ``allowed`` pods unplaced by tier."""
+
+    bound: int = 0
+    allowed: tuple[int, ...] = ()
+    counts_proven: bool = False
+    certificate: Certificate | None = None
+    weights: Floats = field(default_factory=lambda: np.zeros(0))
+    load: Floats | None = None
+
+
+class _Run:
+    """One solve: the arrays, the incumbent, the bound, and the stages so far."""
+
+    def __init__(self, problem: Problem, budget: Budget, on_stage: OnStage | None) -> None:
+        self.started = time.perf_counter()
+        self.problem, self.budget, self.on_stage = problem, budget, on_stage
+        self.dense: Dense = build(problem)
+        self.packing = self.dense.packing
+        self.relaxed = self.packing._replace(most=self.dense.bound_most, needs=np.zeros_like(self.packing.needs))
+        self.side = cells.side_rows(self.relaxed, self.dense.groups)
+        self.regimes = cells.regimes(self.packing, self.dense.groups)
+        self.usable: Bools = self.regimes[0]
+        self.part = cells.whole(self.packing)
+        self.generator: columns.Generator | None = None
+        self.part_generator: columns.Generator | None = None
+        self.searcher: search.Search | None = None
+        self.best = self._measured(search.empty(self.packing))
+        self.proof = _Proof()
+        self.stages: list[Stage] = []
+        self.work = 0
+        self.truncated = False
+        self.closed: set[int] = set()
+        """Gangs that are given up: no plan found starts them."""
+
+    # Stages, in the order in which they run.
+
+    def first_plan(self) -> None:
+        """Greedy in every regime; the best regime is kept for what follows."""
+        weights = kernels.lone_weights(self.packing)
+        for usable in self.regimes:
+            part = cells.part_of(self.packing, self.dense.groups, usable, cells.even_target(self.packing, usable), SPLIT_TIME)
+            if part is None:
+                continue
+            found = self._greedy(part, weights[part.parent])
+            if self._offer(part, found):
+                self.usable, self.part = usable, part
+        self._stage("greedy")
+
+    def exact_plan(self) -> None:
+        """CP-SAT over the whole model when the problem is small: often the optimum, proven."""
+        task = self._exact_task()
+        found = integer.exact(task) if task is not None and not self._out_of_time() else None
+        if task is None or found is None:
+            return
+        candidate = self._measured(found.bins)
+        if candidate.rank() <= self.best.rank() or not is_valid(self.problem, self.dense, decode(self.dense, self.best.bins)):
+            self.best = candidate
+        if found.complete and candidate.lost == self.best.lost:
+            self.proof = _Proof(min(found.bound, self.best.cost), self.best.lost, found.counts_proven)
+        self._stage("exact")
+
+    def improve(self, units: int) -> None:
+        """One round: columns and bound, then search, half of the work each."""
+        self._bound(max(1, units // 2))
+        self._stage("columns")
+        if not self.finished():
+            self._search(max(1, units - units // 2))
+            self._stage("search")
+        self.work += units
+
+    def finished(self) -> bool:
+        """Nothing left to win, or the safety deadline has struck."""
+        if self._out_of_time():
+            self.truncated = True
+            return True
+        nothing = len(self.packing.count) == 0 or len(self.packing.price) == 0
+        return nothing or (self.proof.allowed == self.best.lost and self.proof.bound >= self.best.cost and self._counts_proven())
+
+    def result(self) -> Result:
+        """Decode the incumbent, mend what the arrays could not express, and say what is proven."""
+        assignment = repaired(self.problem, self.dense, decode(self.dense, self.best.bins))
+        return Result(
+            plan=self._plan(assignment),
+            certificate=self.proof.certificate,
+            packing=self.relaxed,
+            side=self.side,
+            allowed_unplaced=self.proof.allowed,
+        )
+
+    # How each stage works.
+
+    def _greedy(self, part: cells.Part, weights: Floats) -> Bins:
+        bins, _ = kernels.greedy(part.packing, weights, part.packing.count, int(part.packing.count.sum()) + 1)
+        return self._without_broken_gangs(part, bins, weights)
+
+    def _without_broken_gangs(self, part: cells.Part, bins: Bins, weights: Floats) -> Bins:
+        """Give up gangs that cannot start, one at a time, the least urgent and largest first, and pack the rest again."""
+        while True:
+            broken = self._broken_gangs(part, bins)
+            if not broken:
+                return bins
+            gang = broken[0]
+            self.closed.add(gang)
+            count = np.where(self.dense.gang[part.parent] == gang, 0, part.packing.count)
+            part = part._replace(packing=part.packing._replace(count=count))
+            bins, _ = kernels.greedy(part.packing, weights, count, int(count.sum()) + 1)
+
+    def _broken_gangs(self, part: cells.Part, bins: Bins) -> list[int]:
+        """Gangs that the plan starts in part, the first to give up first."""
+        placed = bins.times @ bins.pattern * part.packing.weight
+        broken = []
+        for gang, minimum in enumerate(self.dense.gang_minimum):
+            members = self.dense.gang[part.parent] == gang
+            if 0 < placed[members].sum() < minimum:
+                broken.append((-int(part.packing.tier[members].min()), -int(minimum), gang))
+        return [gang for *_, gang in sorted(broken)]
+
+    def _bound(self, units: int) -> None:
+        """Continue column generation on the relaxed packing; a change of placed counts starts it anew."""
+        if self.generator is None or self.proof.allowed != self.best.lost:
+            allowed = np.array(self.best.lost, np.int64)
+            self.generator = columns.Generator(self.relaxed, self.side, self.best.bins, allowed)
+            certificate = self.proof.certificate
+            self.proof = _Proof(allowed=self.best.lost, counts_proven=False, certificate=certificate)
+        found = self.generator.run(units)
+        if found.lower_bound > self.proof.bound:
+            self.proof.bound = min(found.lower_bound, self.best.cost)
+            self.proof.certificate = found.certificate
+        self.proof.weights, self.proof.load = found.weights, found.load
+
+    def _search(self, units: int) -> None:
+        """Split anew by what the LP says, then round, dive and search in that part."""
+        if self._needs_new_part():
+            self._new_part()
+        assert self.searcher is not None
+        self.searcher.run(units)
+        self._offer(self.part, self.searcher.best)
+
+    def _needs_new_part(self) -> bool:
+        return self.searcher is None or cells.has_domains(self.dense.groups)
+
+    def _new_part(self) -> None:
+        part = self.part
+        if cells.has_domains(self.dense.groups) and self.proof.load is not None:
+            part = cells.part_of(self.packing, self.dense.groups, self.usable, self.proof.load, SPLIT_TIME) or part
+        weights = self.proof.weights[part.parent]
+        start = self._greedy(part, np.maximum(weights, 1e-3 * kernels.lone_weights(part.packing)))
+        self._offer(part, start)
+        self.part = part
+        self.searcher = search.Search(part.packing, start, weights, lower_bound=self.proof.bound, seed=self.budget.seed)
+
+    def _exact_task(self) -> integer.Task | None:
+        p = self.packing
+        pods = int((p.count * p.weight).sum())
+        if pods > EXACT_PODS or not len(p.price) or p.device_resource >= 0 or not pods:
+            return None
+        cheapest = int(p.price[~p.existing].min(initial=np.iinfo(np.int64).max))
+        enough = int(p.count.sum())
+        if not any(self.best.lost) and 0 < cheapest:
+            enough = min(enough, self.best.cost // cheapest)
+        slots = min(enough, max(12, int(self.best.bins.times.sum()) + 2))
+        opened = len(np.unique(p.cell[~p.existing])) if cells.has_domains(self.dense.groups) else 1
+        total = slots * opened + int(p.stock[np.unique(p.stock_group[p.existing])].sum()) if len(p.stock) else slots * opened
+        if total * (len(p.price) + len(p.count)) > EXACT_SIZE:
+            return None
+        return integer.Task(
+            self.relaxed, self.dense.groups, self.dense.gang, self.dense.gang_minimum, slots, slots >= enough, EXACT_TIME, self.best.bins
+        )
+
+    # Bookkeeping.
+
+    def _measured(self, bins: Bins) -> _Best:
+        lost = search.lost_pods(self.packing, search.leftover(self.packing, bins))
+        return _Best(bins, tuple(int(n) for n in lost), search.cost(self.packing, bins))
+
+    def _offer(self, part: cells.Part, bins: Bins) -> bool:
+        """Take the part's plan if it beats the incumbent."""
+        if self._broken_gangs(part, bins):
+            return False
+        candidate = self._measured(cells.fold(bins, part.parent, len(self.packing.count)))
+        better = candidate.rank() < self.best.rank()
+        if better:
+            self.best = candidate
+        return better
+
+    def _stage(self, name: str) -> None:
+        bound = self.proof.bound if self.proof.allowed == self.best.lost else None
+        stage = Stage(name, self.best.cost, self.work, time.perf_counter() - self.started, bound, sum(self.best.lost))
+        self.stages.append(stage)
+        if self.on_stage is not None:
+            self.on_stage(stage)
+
+    def _out_of_time(self) -> bool:
+        return self.budget.deadline_s is not None and time.perf_counter() - self.started > self.budget.deadline_s
+
+    def _counts_proven(self) -> bool:
+        """All that has any bin at all is placed, or the exact model proved that no more can be."""
+        placeable = (self.packing.most > 0).any(1)
+        rest = search.leftover(self.packing, self.best.bins)
+        return self.proof.counts_proven or not (rest[placeable] > 0).any()
+
+    def _plan(self, assignment: Assignment) -> Plan:
+        launches = launches_of(self.dense, assignment)
+        unplaced = reasons_for_unplaced(self.problem, self.dense, assignment)
+        draft = Plan(
+            status=Status.FEASIBLE,
+            launches=launches,
+            placements=placements_of(self.dense, assignment),
+            unplaced=tuple(Unplaced(pod.key, unplaced[pod.key]) for pod in assignment.unplaced),
+            skipped=tuple(sorted(self.problem.skipped, key=lambda s: (s.pod, s.reason))),
+            notices=tuple(sorted(self.problem.notices, key=lambda n: (n.reason, n.message))),
+            cost_microusd_per_hour=sum(launch.price_microusd_per_hour for launch in launches),
+            objective_microusd_per_hour=0,
+            lower_bound_microusd_per_hour=0,
+            stages=tuple(self.stages),
+            truncated=self.truncated,
+            seed=self.budget.seed,
+        )
+        objective = cost.objective(self.problem, draft)
+        bound = min(self.proof.bound, objective) if self.proof.allowed == self.best.lost else 0
+        placed_any = bool(launches or draft.placements)
+        if assignment.unplaced and not placed_any:
+            status = Status.INFEASIBLE
+        else:
+            status = Status.OPTIMAL if objective == bound and self._counts_proven() else Status.FEASIBLE
+        return _with(draft, status, objective, bound)
+
+
+def _with(plan: Plan, status: Status, objective: int, bound: int) -> Plan:
+    from dataclasses import replace
+
+    return replace(plan, status=status, objective_microusd_per_hour=objective, lower_bound_microusd_per_hour=bound)
+
+
+def values_of(array: Ints) -> tuple[int, ...]:
+    """Plain ints."""
+    return tuple(int(value) for value in array)
