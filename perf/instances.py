@@ -1,4 +1,6 @@
-"""Published packing instances with known answers: readers, regenerated Caprara–Toth classes, and the same as pods and offerings.
+"""Published packing instances with known answers: readers, the same as pods and offerings, and a run over a folder of them.
+
+    python -m perf.instances PATH [--bounds bpplib_bounds.tsv] [--sample N]
 
 An :class:`Instance` is vector packing with variable bins: item kinds, each with one or several possible size vectors, into bin kinds with
 a capacity vector, a cost and perhaps a stock. Formats:
@@ -11,9 +13,8 @@ a capacity vector, a cost and perhaps a stock. Formats:
 
 from __future__ import annotations
 
-import random
 import zipfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations_with_replacement, product
 from pathlib import Path
@@ -29,8 +30,6 @@ BPPLIB_PREFIX = {"SCH_WAE1": "Schwerin1_", "SCH_WAE2": "Schwerin2_", "WAE_GAU1":
 """What BPPLIB puts before the names of a file's instances."""
 KNOWN = {"instance.vbp": 21, "vbp.vbp": 21, "instance.mvp": 8, "mvp.mvp": 8}
 """Optima of VPSolver's example files."""
-SIZES = (25, 50, 100, 200)
-TRIPLET_SIZES = (24, 51, 99, 201)
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +130,7 @@ def _falkenauer(text: str) -> Iterator[Instance]:
         name, capacity = next(words), next(words)
         tenths = "." in capacity
         count, best = int(next(words)), int(next(words))
-        items = _counted((_whole(next(words), tenths),) for _ in range(count))
+        items = counted((_whole(next(words), tenths),) for _ in range(count))
         yield Instance(f"Falkenauer_{name}", (Bin((_whole(capacity, tenths),)),), items, upper=best)
 
 
@@ -145,7 +144,7 @@ def _scholl(name: str, text: str) -> Instance:
     count, capacity, *sizes = map(int, text.split())
     if len(sizes) != count:
         raise ValueError(f"{name}: {len(sizes)} items, not {count}")
-    return Instance(name, (Bin((capacity,)),), _counted((size,) for size in sizes))
+    return Instance(name, (Bin((capacity,)),), counted((size,) for size in sizes))
 
 
 def _vbp(name: str, text: str) -> Instance:
@@ -179,7 +178,8 @@ def _rows(words: Sequence[int], width: int) -> list[tuple[int, ...]]:
     return [tuple(words[i : i + width]) for i in range(0, len(words), width)]
 
 
-def _counted(sizes: Iterator[tuple[int, ...]]) -> tuple[Item, ...]:
+def counted(sizes: Iterable[tuple[int, ...]]) -> tuple[Item, ...]:
+    """Equal sizes joined, largest first."""
     counts: dict[tuple[int, ...], int] = {}
     for size in sizes:
         counts[size] = counts.get(size, 0) + 1
@@ -218,45 +218,3 @@ def problem(instance: Instance) -> Problem:
         labels = {INSTANCE_TYPE: key.instance_type}
         offerings.append(Offering(key, bin_.cost * UNIT_MICROUSD, allocatable, labels, available_count=bin_.stock))
     return Problem(tuple(pods), (), tuple(offerings))
-
-
-# Caprara and Toth's classes -------------------------------------------------------------------------------------------------------
-
-UNIFORM = {1: (1000, 100, 400), 2: (1000, 1, 1000), 3: (1000, 200, 800), 4: (1000, 50, 200), 5: (1000, 25, 100), 6: (150, 20, 100)}
-"""Class → capacity and the range of both sizes, drawn independently."""
-
-
-def caprara_toth(kind: int, count: int, seed: int) -> Instance:
-    """One instance of class ``kind`` (1–10) with ``count`` items in two dimensions (Caprara and Toth, Discrete Applied Mathematics 111,
-    2001, after Spieksma, 1994). The published files are not used: equal distributions, other numbers.
-
-    1–6: both sizes uniform and independent. 7: the second size within 10 of the first. 8: the second within 10 of 120 less the first.
-    9: as 1 with the capacity cut to 19/20. 10: triplets that fill a bin of 1000 exactly in both dimensions (``count`` divisible by 3).
-    """
-    rng = random.Random(f"{kind}/{count}/{seed}")
-
-    def draw(low: int, high: int) -> int:
-        return low + int(rng.random() * (high - low + 1))
-
-    name = f"caprara-toth-{kind}-{count}-{seed}"
-    if kind in UNIFORM:
-        capacity, low, high = UNIFORM[kind]
-        sizes = [(draw(low, high), draw(low, high)) for _ in range(count)]
-        return Instance(name, (Bin((capacity, capacity)),), _counted(iter(sizes)))
-    if kind in (7, 8):
-        first = [draw(20, 100) for _ in range(count)]
-        sizes = [(w, draw(w - 10, w + 10) if kind == 7 else draw(110 - w, 130 - w)) for w in first]
-        return Instance(name, (Bin((150, 150)),), _counted(iter(sizes)))
-    if kind == 9:
-        sizes = [(draw(100, 400), draw(100, 400)) for _ in range(count)]
-        return Instance(name, (Bin((950, 950)),), _counted(iter(sizes)))
-    if kind == 10 and count % 3 == 0:
-        triplets = [size for _ in range(count // 3) for size in zip(_thirds(draw), _thirds(draw), strict=True)]
-        return Instance(name, (Bin((1000, 1000)),), _counted(iter(triplets)), count // 3, count // 3)
-    raise InputError(f"no class {kind} with {count} items", mend="classes are 1 to 10; class 10 wants a multiple of 3")
-
-
-def _thirds(draw: Callable[[int, int], int]) -> tuple[int, int, int]:
-    """Three sizes of at least 200 that add up to 1000."""
-    first, second = draw(200, 400), draw(200, 400)
-    return first, second, 1000 - first - second
