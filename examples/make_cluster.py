@@ -35,7 +35,12 @@ FLEET = (
     ("m5.2xlarge", "abcabcabc"), ("m5.4xlarge", "abc"), ("m5.xlarge", "ab"), ("c5.2xlarge", "ab"), ("c5.4xlarge", "abc"),
     ("r5.xlarge", "c"), ("r5.2xlarge", "abc"), ("g4dn.xlarge", "a"), ("g4dn.2xlarge", "b"),
 )  # fmt: skip
-DAEMONS = (("kube-system", "aws-node", 50, 64), ("kube-system", "kube-proxy", 100, 96), ("platform", "node-exporter", 50, 64), ("platform", "fluent-bit", 100, 192))
+DAEMONS = (
+    ("kube-system", "aws-node", 50, 64),
+    ("kube-system", "kube-proxy", 100, 96),
+    ("platform", "node-exporter", 50, 64),
+    ("platform", "fluent-bit", 100, 192),
+)
 PRIORITIES = {"business-critical": 100_000, "default": 0, "batch": -1_000}
 
 
@@ -70,13 +75,13 @@ def apart(app: str) -> Json:
     return {"affinity": {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}}
 
 
-ZONE = "topology.kubernetes.io/zone"
+ZONE, HOST = "topology.kubernetes.io/zone", "kubernetes.io/hostname"
 GPU_TOLERATION = {"tolerations": [{"key": NVIDIA, "operator": "Exists", "effect": "NoSchedule"}]}
 WORKLOADS = (
     Workload("shop", "storefront", 500, 1024, 18, priority="business-critical", spec=spread("storefront", ZONE), disrupt="80%"),
     Workload("shop", "checkout", 1000, 2048, 9, 9, priority="business-critical", spec=spread("checkout", ZONE), disrupt="4"),
     Workload("shop", "cart", 250, 512, 15, priority="business-critical", spec=spread("cart", ZONE, hard=False), disrupt="50%"),
-    Workload("shop", "search", 1500, 6144, 8, 4, spec=spread("search", "kubernetes.io/hostname", hard=False)),
+    Workload("shop", "search", 1500, 6144, 8, 4, spec=spread("search", HOST, hard=False)),
     Workload("shop", "recommend", 750, 3072, 12),
     Workload("shop", "images", 2000, 1536, 9, 4, on="c5"),
     Workload("shop", "emails", 100, 256, 4),
@@ -89,7 +94,7 @@ WORKLOADS = (
     Workload("ml", "resnet", 3500, 13312, 0, 4, kind="Job", priority="batch", gpus=1, spec=GPU_TOLERATION,
              labels={"bayplan.io/gang": "resnet", "bayplan.io/gang-size": "4"}),
     Workload("ml", "features", 1000, 3072, 7),
-    Workload("platform", "ingress", 500, 512, 4, priority="business-critical", spec=spread("ingress", "kubernetes.io/hostname"), disrupt="2"),
+    Workload("platform", "ingress", 500, 512, 4, priority="business-critical", spec=spread("ingress", HOST), disrupt="2"),
     Workload("platform", "prometheus", 1000, 8192, 2, kind="StatefulSet", spec=apart("prometheus")),
     Workload("platform", "grafana", 200, 512, 1),
     Workload("platform", "runners", 2000, 4096, 8, 8, priority="batch"),
@@ -148,7 +153,7 @@ def owner(kind: str, name: str, version: str, namespace: str) -> list[Json]:
 
 
 def machines() -> list[Machine]:
-    made = []
+    made: list[Machine] = []
     for kind, zones in FLEET:
         _, _, slots, cpu, memory, gpus = TYPES[kind]
         for zone in zones:
@@ -185,7 +190,12 @@ def node(machine: Machine) -> Json:
             "capacity": {"cpu": str(vcpus), "memory": f"{mib}Mi", "ephemeral-storage": "104845292Ki", "pods": str(slots), **extra},
             "allocatable": {"cpu": f"{cpu}m", "memory": f"{memory}Mi", "ephemeral-storage": "95551679124", "pods": str(slots), **extra},
             "conditions": [{"type": "Ready", "status": "True", "reason": "KubeletReady"}],
-            "nodeInfo": {"kubeletVersion": "v1.33.4-eks-1", "osImage": "Amazon Linux 2023", "architecture": "amd64", "operatingSystem": "linux"},
+            "nodeInfo": {
+                "kubeletVersion": "v1.33.4-eks-1",
+                "osImage": "Amazon Linux 2023",
+                "architecture": "amd64",
+                "operatingSystem": "linux",
+            },
         },
     }
 
@@ -218,7 +228,9 @@ def pod(work: Workload, number: int, machine: Machine | None) -> Json:
         name = f"{owner_name}-{suffix(work.name, number)}"
     elif work.kind == "Job":
         version, name = "batch/v1", f"{work.name}-{number}-{suffix(work.name, number)}"
-    metadata = meta(work.namespace, name, labels=body["metadata"]["labels"], ownerReferences=owner(kind, owner_name, version, work.namespace))
+    metadata = meta(
+        work.namespace, name, labels=body["metadata"]["labels"], ownerReferences=owner(kind, owner_name, version, work.namespace)
+    )
     spec = {**body["spec"], "priority": PRIORITIES[work.priority], "schedulerName": "default-scheduler"}
     if work.name == "warehouse":
         spec["volumes"] = [{"name": "data", "persistentVolumeClaim": {"claimName": f"data-warehouse-{number}"}}]
@@ -237,15 +249,21 @@ def controllers(work: Workload) -> list[Json]:
         spec = {"parallelism": replicas, "completions": replicas, "template": template(work)}
         return [{"apiVersion": "batch/v1", "kind": "Job", "metadata": meta(work.namespace, work.name), "spec": spec}]
     spec = {"replicas": replicas, "selector": selector, "template": template(work)}
-    made = [{"apiVersion": "apps/v1", "kind": work.kind, "metadata": meta(work.namespace, work.name, labels={"app": work.name}), "spec": spec}]
+    made = [
+        {"apiVersion": "apps/v1", "kind": work.kind, "metadata": meta(work.namespace, work.name, labels={"app": work.name}), "spec": spec}
+    ]
     if work.kind == "Deployment":
         name = f"{work.name}-{uid(work.name)[:8]}"
         reference = owner("Deployment", work.name, "apps/v1", work.namespace)
-        made.append({"apiVersion": "apps/v1", "kind": "ReplicaSet", "metadata": meta(work.namespace, name, ownerReferences=reference), "spec": spec})
+        made.append(
+            {"apiVersion": "apps/v1", "kind": "ReplicaSet", "metadata": meta(work.namespace, name, ownerReferences=reference), "spec": spec}
+        )
     if work.disrupt:
         least: int | str = int(work.disrupt) if work.disrupt.isdigit() else work.disrupt
         budget = {"minAvailable": least, "selector": selector}
-        made.append({"apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "metadata": meta(work.namespace, f"{work.name}-pdb"), "spec": budget})
+        made.append(
+            {"apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "metadata": meta(work.namespace, f"{work.name}-pdb"), "spec": budget}
+        )
     return made
 
 
@@ -256,7 +274,11 @@ def daemon_sets(fleet: list[Machine]) -> list[Json]:
     for namespace, name, cpu, memory in (*DAEMONS, device_plugin):
         gpu_only = name == device_plugin[1]
         everywhere = [{"key": NVIDIA, "operator": "Exists"}] if gpu_only else [{"operator": "Exists"}]
-        spec: Json = {"containers": [container(name, cpu, memory, 0)], "tolerations": everywhere, "priorityClassName": "system-node-critical"}
+        spec: Json = {
+            "containers": [container(name, cpu, memory, 0)],
+            "tolerations": everywhere,
+            "priorityClassName": "system-node-critical",
+        }
         if gpu_only:
             requirement = {"key": "bayplan.io/gpu-count", "operator": "Exists"}
             product = {"key": "nvidia.com/gpu.product", "operator": "Exists"}
@@ -267,7 +289,12 @@ def daemon_sets(fleet: list[Machine]) -> list[Json]:
         for machine in fleet:
             if gpu_only and not TYPES[machine.kind][5]:
                 continue
-            metadata = meta(namespace, f"{name}-{suffix(name, machine.name)}", labels={"app": name}, ownerReferences=owner("DaemonSet", name, "apps/v1", namespace))
+            metadata = meta(
+                namespace,
+                f"{name}-{suffix(name, machine.name)}",
+                labels={"app": name},
+                ownerReferences=owner("DaemonSet", name, "apps/v1", namespace),
+            )
             bound = {**spec, "nodeName": machine.name, "priority": 2_000_001_000}
             made.append({"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": bound, "status": {"phase": "Running"}})
             machine.put(Workload(namespace, name, cpu, memory, 1))
@@ -291,7 +318,16 @@ def volumes(work: Workload, number: int, zone: str) -> list[Json]:
 
 def odd_pods() -> list[Json]:
     """One pod that asks for a machine that nobody sells, and one that a gate still holds."""
-    typo = Workload("reports", "quarterly-export", 1000, 2048, 0, 1, kind="Job", spec={"nodeSelector": {"node.kubernetes.io/instance-type": "m5.3xlarge"}})
+    typo = Workload(
+        "reports",
+        "quarterly-export",
+        1000,
+        2048,
+        0,
+        1,
+        kind="Job",
+        spec={"nodeSelector": {"node.kubernetes.io/instance-type": "m5.3xlarge"}},
+    )
     gated = Workload("ml", "sweep", 2000, 8192, 0, 1, kind="Job", spec={"schedulingGates": [{"name": "kueue.x-k8s.io/admission"}]})
     return [*controllers(typo), pod(typo, 0, None), *controllers(gated), pod(gated, 0, None)]
 
@@ -308,7 +344,10 @@ def cluster() -> Json:
     """The whole dump, a List."""
     fleet = machines()
     namespaces = sorted({work.namespace for work in WORKLOADS} | {"reports"})
-    items = [{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": {"kubernetes.io/metadata.name": name}}} for name in namespaces]
+    items: list[Json] = [
+        {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": {"kubernetes.io/metadata.name": name}}}
+        for name in namespaces
+    ]
     items += [{"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": name}, "value": value}
               for name, value in PRIORITIES.items() if name != "default"]  # fmt: skip
     items.append({"apiVersion": "storage.k8s.io/v1", "kind": "StorageClass", "metadata": {"name": "gp3"}, "provisioner": "ebs.csi.aws.com",
