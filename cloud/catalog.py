@@ -14,9 +14,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from cloud.machines import offerings_of
 from packer.errors import UsageError
 from packer.model import Notice, Offering
-from cloud.machines import offerings_of
 
 DATA = Path(__file__).parent / "data"
 DEFAULT_PROVIDERS = ("aws", "gcp", "azure")
@@ -74,6 +74,12 @@ def snapshot(provider: str) -> Snapshot:
         facts["estimates"],
         tuple(sorted(facts["zones"])),
     )
+
+
+def default_region(provider: str) -> str:
+    """The region that stands for a provider when none is named: the one whose prices are the most exact."""
+    _facts(provider)
+    return DEFAULT_REGION[provider]
 
 
 def load(

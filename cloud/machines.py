@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 
 from packer import model
-from packer.model import ARCH, CPU, GPU, INSTANCE_TYPE, MEMORY, OS, PODS, REGION, ZONE, Offering, OfferingKey
+from packer.model import ARCH, CPU, INSTANCE_TYPE, MEMORY, OS, PODS, REGION, ZONE, Offering, OfferingKey
 from packer.quantity import parse_usd
 
 MIB = 1 << 20
