@@ -5,10 +5,11 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from packer import cost
 from packer import plan as plans
-from packer.model import GroupedReason, Launch, Offering, OfferingKey, Plan, Problem, Status, Unplaced, Why
+from packer.model import GroupedReason, Launch, Offering, OfferingKey, Placement, Plan, Problem, Status, Unplaced, Why
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,20 +32,26 @@ def offered(problem: Problem) -> tuple[Offering, ...]:
     return tuple(o for o in problem.offerings if not o.burstable and not o.fractional_gpu)
 
 
-def peer_plan(problem: Problem, bought: Sequence[tuple[OfferingKey, tuple[str, ...]]], left: Mapping[str, str]) -> Plan:
-    """A peer's machines as a plan. ``left``: pods that it did not place, and what it says of them. It proves nothing: bound 0."""
+def peer_plan(
+    problem: Problem,
+    bought: Sequence[tuple[OfferingKey, tuple[str, ...]]],
+    left: Mapping[str, str],
+    placements: Sequence[tuple[str, str]] = (),
+) -> Plan:
+    """A peer's machines as a plan. ``left``: pods that it did not place, and what it says of them; ``placements``: (pod, existing node).
+    It proves nothing: bound 0."""
     prices = {o.key: o.price_microusd_per_hour for o in problem.offerings}
     bought = sorted((key, tuple(sorted(pods))) for key, pods in bought if pods)
     launches = tuple(Launch(name, key, prices[key], pods) for name, (key, pods) in zip(plans.launch_names(bought), bought, strict=True))
-    cost = sum(launch.price_microusd_per_hour for launch in launches)
-    return Plan(
+    plan = Plan(
         status=Status.FEASIBLE if launches or not left else Status.INFEASIBLE,
         launches=launches,
-        placements=(),
+        placements=tuple(Placement(pod, node) for pod, node in sorted(placements)),
         unplaced=tuple(Unplaced(pod, (GroupedReason(Why.NOTHING_OFFERED, why),)) for pod, why in sorted(left.items())),
         skipped=problem.skipped,
         notices=problem.notices,
-        cost_microusd_per_hour=cost,
-        objective_microusd_per_hour=cost,
+        cost_microusd_per_hour=sum(launch.price_microusd_per_hour for launch in launches),
+        objective_microusd_per_hour=0,
         lower_bound_microusd_per_hour=0,
     )
+    return replace(plan, objective_microusd_per_hour=cost.objective(problem, plan))
