@@ -1,7 +1,7 @@
 """The arrays that the solver's numerical parts share. Nothing here knows of pods, nodes or Kubernetes.
 
 Axes: ``C`` pod classes, ``B`` bin kinds (offerings that can be opened, and existing nodes), ``R`` resources, ``G`` stock groups,
-``L`` limits, ``Z`` cells (sets of bins that share every topology domain), ``K`` tiers. All integers are int64; money is micro-dollars an hour.
+``L`` limits, ``Z`` cells (sets of bins that share every topology domain), ``K`` tiers. Integers are int64, money micro-dollars an hour.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class Packing(NamedTuple):
 
     demand: Ints
     """[C, R] what one item takes, ≥ 0. Items may stand for several pods (``weight``)."""
-    count: Ints
+    count: Ints  # type: ignore[assignment]  # hides tuple.count, which nobody needs here
     """[C] items to place, ≥ 0."""
     weight: Ints
     """[C] pods that one item stands for (glued pods), ≥ 1."""
@@ -100,7 +100,8 @@ class Certificate(NamedTuple):
 
     With v[c, b] = class_value[c] - scale·adder[c, b] - Σ_m side_value[m]·coef[m, c, cell[b]] and UB_b ≥ max pattern value of bin kind b:
     the bound is Σ count·class_value - Σ tier_value·allowed_unplaced - Σ stock_value·stock - Σ limit_value·limit - Σ side_value·rhs
-    + Σ_a min over [low, high] of (Σ_m side_value[m]·aux[m, a])·v_a - Σ_b m_b·max(0, UB_b - …), divided by scale and by the ratio, as columns.bound says.
+    + Σ_a min over [low, high] of (Σ_m side_value[m]·aux[m, a])·v_a - Σ_b m_b·max(0, UB_b - …), divided by scale and by the ratio
+    (columns.bound).
     """
 
     scale: int
@@ -120,9 +121,9 @@ def empty_side(classes: int, cells: int) -> SideRows:
 
 
 class Groups(NamedTuple):
-    """Rules between items of different bins, as arrays: spread, affinity and anti-affinity over a topology (``D`` domains at most).
+    """Rules between items of different bins, as arrays: spread, affinity and anti-affinity (``D`` domains at most).
 
-    Axis ``Q`` rules. A host rule's domains are the single bins; another's are given by ``domain``. Counts of items are weighted by ``member``.
+    Axis ``Q`` rules. A host rule's domains are the single bins; another's are given by ``domain``.
     """
 
     kind: Ints

@@ -15,10 +15,10 @@ import numpy as np
 from packer import cost
 from packer.arrays import UNLIMITED, Bools, Ints
 from packer.classes import PodClass
+from packer.dominance import dominance_of
 from packer.groups import PodRule, domains_of
 from packer.hosts import HostTable
-from packer.dominance import dominance_of
-from packer.model import Alternative, Limits, Node, Offering, PolicyRule, Problem
+from packer.model import Limits, Node, Offering, PolicyRule, Problem
 
 MOST_VARIANTS = 16
 """At most so many variants of one machine; beyond, rules with limits share one variant that counts against all of them."""
@@ -163,10 +163,15 @@ def _undominated(fleet: Fleet, allowed: Bools, cell: Ints, permits: Sequence[_Pe
             at = permit.alternative == i
             penalty[r, at] = alternative.penalty_microusd_per_hour
             limited[r, at] = 1 + i if _has_limits(alternative.limits) else 0
-    usable = allowed[:, :n] & (fleet.demand[:, None, :] <= fleet.cap[None, :n, :]).all(2) if len(fleet.classes) * n < 4_000_000 else allowed[:, :n]
+    usable = (
+        allowed[:, :n] & (fleet.demand[:, None, :] <= fleet.cap[None, :n, :]).all(2)
+        if len(fleet.classes) * n < 4_000_000
+        else allowed[:, :n]
+    )
     distinct = np.unique(usable, axis=0)
     rate = np.array([o.interruptions_per_hour_ppm for o in fleet.offerings], np.int64)
-    raw = np.array([[o.allocatable.get(r, 0) for r in sorted({k for c in fleet.classes for k in c.spec.requests})] for o in fleet.offerings], np.int64).reshape(n, -1)
+    asked = sorted({name for c in fleet.classes for name in c.spec.requests})
+    raw = np.array([[o.allocatable.get(name, 0) for name in asked] for o in fleet.offerings], np.int64).reshape(n, len(asked))
     worse = np.vstack([penalty, rate[None, :]])
     scarce = np.array([o.available_count is not None for o in fleet.offerings], np.bool_)
     # Cells, limits and charges must agree exactly; one number stands for each combination.
@@ -352,7 +357,7 @@ class _Rows:
             index = self._limited.offering_of_node[h - len(fleet.offerings)] if kind.existing else h
             if index < 0:
                 continue
-            for c in np.nonzero(most[:, b])[0]:
+            for c in map(int, np.nonzero(most[:, b])[0]):
                 adder[c, b] = cost.adder(fleet.classes[c].spec, fleet.classes[c].rule, fleet.offerings[index], policy)
         return adder
 

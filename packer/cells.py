@@ -104,7 +104,7 @@ def even_target(packing: Packing, usable: Bools) -> Floats:
     target = np.zeros((len(packing.count), cells))
     for z in range(cells):
         target[:, z] = ((packing.most > 0) & usable[None, :] & (packing.cell == z)[None, :]).any(1)
-    return target * (packing.count / np.maximum(target.sum(1), 1))[:, None]
+    return np.asarray(target * (packing.count / np.maximum(target.sum(1), 1))[:, None])
 
 
 def side_rows(packing: Packing, groups: Groups) -> SideRows:
@@ -166,8 +166,8 @@ class _SideBuilder:
                 self._row(q, inside, 1, {}, 0)
             else:
                 self._row(q, inside, highest, {mu: -(slack + highest)}, 0)
-        for d in standing:
-            self._row(q, self._inside(q, int(d)), -1, {mu: 1}, int(g.held[q, d]))
+        for d in map(int, standing):
+            self._row(q, self._inside(q, d), -1, {mu: 1}, int(g.held[q, d]))
 
     def alone(self, q: int) -> None:
         """Anti-affinity to its own kind: at most one pod a domain."""

@@ -129,8 +129,11 @@ def gather(problem: Problem) -> list[PodClass]:
         gang = f"{pod.namespace}/{pod.gang.name}" if pod.gang else ""
         members.setdefault((shape, home, signature[0], pod.priority, id(signature[1]), gang), []).append(pod)
     classes = [
-        PodClass(group[0].spec, group[0].namespace, group[0].labels, group[0].priority, policies.rule_for(problem.policy, group[0]), gang, tuple(group))
+        PodClass(
+            first.spec, first.namespace, first.labels, first.priority, policies.rule_for(problem.policy, first), str(gang), tuple(group)
+        )
         for (*_, gang), group in members.items()
+        for first in group[:1]
     ]
     order = {id(c): (-c.priority, repr(spec_key(specs[shapes[id(c.spec)]])), c.pods[0].key, c.pods[0].uid) for c in classes}
     return sorted(classes, key=lambda c: order[id(c)])

@@ -1,6 +1,7 @@
 """Problem -> arrays. The only place where Kubernetes' rules become numbers; what comes back is decoded in :mod:`packer.decode`.
 
-Axes: ``C`` pod classes, ``I`` items (a class, or classes glued to one node), ``H`` hosts (offerings, then nodes), ``B`` bin kinds, ``R`` resources.
+Axes: ``C`` pod classes, ``I`` items (a class, or classes glued to one node), ``H`` hosts (offerings, then nodes), ``B`` bin kinds,
+``R`` resources.
 """
 
 from __future__ import annotations
@@ -51,13 +52,13 @@ class Dense:
 
 
 def canonical_offerings(offerings: Sequence[Offering]) -> tuple[Offering, ...]:
-    """Offerings by key, then by the rest of their content."""
-    return tuple(
-        sorted(
-            offerings,
-            key=lambda o: (o.key.provider, o.key.region, o.key.zone, o.key.instance_type, o.key.capacity_type, o.price_microusd_per_hour, sorted(o.labels.items())),
-        )
-    )
+    """Offerings by key and price; keys are unique in a catalog."""
+
+    def content(offering: Offering) -> tuple[str, str, str, str, str, int]:
+        key = offering.key
+        return key.provider, key.region, key.zone, key.instance_type, key.capacity_type, offering.price_microusd_per_hour
+
+    return tuple(sorted(offerings, key=content))
 
 
 def build(problem: Problem) -> Dense:
@@ -73,10 +74,14 @@ def build(problem: Problem) -> Dense:
     running = groups.Running(nodes, len(offerings))
     pod_rules, blocked = groups.gather(classes, hosts, running, len(offerings))
     resources = _resource_names(classes)
-    demand = np.array([[c.spec.requests.get(r, 1 if r == PODS else 0) for r in resources] for c in classes], np.int64).reshape(len(classes), len(resources))
+    demand = np.array([[c.spec.requests.get(r, 1 if r == PODS else 0) for r in resources] for c in classes], np.int64).reshape(
+        len(classes), len(resources)
+    )
     daemons = _DaemonTable(problem.daemons, hosts, len(offerings), resources)
     cap = np.maximum(_capacity(offerings, nodes, resources) - daemons.overhead, 0)
-    fleet = Fleet(problem, offerings, nodes, hosts, classes, demand, cap, _allowed(classes, hosts, blocked, daemons, nodes, len(offerings)), pod_rules)
+    fleet = Fleet(
+        problem, offerings, nodes, hosts, classes, demand, cap, _allowed(classes, hosts, blocked, daemons, nodes, len(offerings)), pod_rules
+    )
     opened = build_bins(fleet)
     clash, alone = _port_clashes(classes)
     count, left_out = _claims(classes, nodes)
@@ -109,9 +114,7 @@ def build(problem: Problem) -> Dense:
         adder=share @ opened.adder,
         clash=_lift(uses, clash),
         needs=_lift(uses, needs),
-        needs_met=np.array([[bool((needs_met[c, b] | ~needs[c].any())) if needs[c].any() else False for b in range(len(opened.bins))] for c in (i.parts[0][0] for i in items)], np.bool_).reshape(len(items), len(opened.bins))
-        if needs.any()
-        else np.zeros((len(items), len(opened.bins)), np.bool_),
+        needs_met=needs_met[[item.parts[0][0] for item in items]].reshape(len(items), len(opened.bins)),
         stock_group=opened.stock_group,
         stock=opened.stock,
         limit_use=opened.limit_use,
@@ -149,7 +152,9 @@ def _capacity(offerings: Sequence[Offering], nodes: Sequence[Node], resources: S
     def row(held: Resources) -> list[int]:
         return [int(UNLIMITED) if name.startswith(ATTACHABLE_PREFIX) and name not in held else held.get(name, 0) for name in resources]
 
-    return np.array([row(o.allocatable) for o in offerings] + [row(n.free) for n in nodes], np.int64).reshape(len(offerings) + len(nodes), len(resources))
+    return np.array([row(o.allocatable) for o in offerings] + [row(n.free) for n in nodes], np.int64).reshape(
+        len(offerings) + len(nodes), len(resources)
+    )
 
 
 class _DaemonTable:
@@ -172,7 +177,9 @@ class _DaemonTable:
         return clash
 
 
-def _allowed(classes: Sequence[PodClass], hosts: HostTable, blocked: Bools, daemons: _DaemonTable, nodes: Sequence[Node], offerings: int) -> Bools:
+def _allowed(
+    classes: Sequence[PodClass], hosts: HostTable, blocked: Bools, daemons: _DaemonTable, nodes: Sequence[Node], offerings: int
+) -> Bools:
     """bool[C, H]: everything but resources and the rules between waiting pods."""
     allowed = np.zeros((len(classes), hosts.size), np.bool_)
     static: dict[int, Bools] = {}
@@ -227,7 +234,7 @@ def _apply_host_rule(
     needs_met: Bools,
     glue: list[set[int]],
 ) -> None:
-    """Turn a rule over single nodes into caps, clashes, needs or glue. ``most`` is what plans keep, ``relaxed`` what any valid plan keeps."""
+    """Turn a rule over single nodes into caps, clashes, needs or glue. ``most`` is what our plans keep, ``relaxed`` what all keep."""
     carriers, members = set(rule.carriers), set(rule.members)
     held = np.zeros(most.shape[1], np.int64)
     for host, n in rule.held.items():
@@ -340,7 +347,9 @@ def _lift(uses: Bools, relation: Bools) -> Bools:
     return lifted
 
 
-def _group_arrays(pod_rules: Sequence[groups.PodRule], share: Ints, bins: Sequence[Bin], host_of: Ints, hosts: HostTable, offerings: int) -> Groups:
+def _group_arrays(
+    pod_rules: Sequence[groups.PodRule], share: Ints, bins: Sequence[Bin], host_of: Ints, hosts: HostTable, offerings: int
+) -> Groups:
     """The rules as arrays over items and bins, for the split over domains and the exact model."""
     items, kinds, q = len(share), len(bins), len(pod_rules)
     domain = np.zeros((q, kinds), np.int64)

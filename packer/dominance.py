@@ -1,5 +1,7 @@
 """Offerings that no plan needs, because another is at least as good for every class. numba only."""
 
+# ruff: noqa: SIM110 - numba compiles loops, not generator expressions
+
 from __future__ import annotations
 
 import numpy as np

@@ -108,7 +108,7 @@ def gather(classes: Sequence[PodClass], hosts: HostTable, running: Running, offe
         rule.members = [c for c, pods in enumerate(classes) if rule.matcher.matches(pods.namespace, pods.labels)]
         held = running.matches(rule.matcher, terminating=rule.kind != SPREAD)
         rule.held = {host: n for host, n in held.items() if rule.counts[host]}
-    found = [rule for rule in rules.values()]
+    found = list(rules.values())
     return found, _blocked(classes, found, hosts, running, offerings)
 
 

@@ -49,10 +49,12 @@ class HostTable:
         codes, values = self.column(requirement.key)
         match requirement.operator:
             case Operator.EXISTS:
-                return codes != ABSENT
+                return np.asarray(codes != ABSENT)
             case Operator.DOES_NOT_EXIST:
-                return codes == ABSENT
-        holds = np.array([rules.matches(requirement, {requirement.key: value}) for value in values] + [rules.matches(requirement, {})], np.bool_)
+                return np.asarray(codes == ABSENT)
+        holds = np.array(
+            [rules.matches(requirement, {requirement.key: value}) for value in values] + [rules.matches(requirement, {})], np.bool_
+        )
         return holds[codes]
 
     def _field(self, requirement: Requirement) -> Bools:

@@ -1,20 +1,26 @@
 """OR-Tools where it is best: the exact plan of a small problem, and the split of pods over topology domains. Arrays only.
 
-Both models carry the semantics of kube-scheduler's PodTopologySpread and InterPodAffinity filters as indicators (formulation.md, rows 4-10):
+Both models carry the semantics of kube-scheduler's PodTopologySpread and InterPodAffinity filters as indicators:
 domains come from bins that stand or are opened; a domain that receives no carrier of a rule is not bounded by it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Iterable, Sequence
+from itertools import pairwise
+from typing import Any, NamedTuple
 
 import numpy as np
 from ortools.sat.python import cp_model
 
 from packer.arrays import AFFINITY, ANTI, SPREAD, Bins, Bools, Floats, Groups, Ints, Packing
 
-Linear = cp_model.LinearExprT
+Linear = Any
+"""A CP-SAT expression, or an int where nothing is variable."""
+
+
+Present = Callable[[Linear], cp_model.IntVar]
+"""Makes a Boolean that is true when an expression is positive."""
 
 
 class Exact(NamedTuple):
@@ -97,7 +103,7 @@ class _ExactModel:
         for cell in sorted({int(p.cell[b]) for b in new}) if self.by_cell else [-1]:
             kinds = tuple(int(b) for b in new if cell in (-1, int(p.cell[b])))
             row = [self._slot(kinds, cell, False) for _ in range(self.task.slots if kinds else 0)]
-            for a, b in zip(row, row[1:], strict=False):
+            for a, b in pairwise(row):
                 rank = {k: n + 1 for n, k in enumerate(kinds)}
                 self.model.add(sum(rank[k] * a.uses[k] for k in kinds) >= sum(rank[k] * b.uses[k] for k in kinds))
             slots += row
@@ -304,24 +310,23 @@ class _Place(NamedTuple):
     """Carriers may be put here at all."""
 
 
-def _add_rule(model: cp_model.CpModel, g: Groups, q: int, places: Sequence[_Place], present: object) -> None:
+def _add_rule(model: cp_model.CpModel, g: Groups, q: int, places: Sequence[_Place], present: Present) -> None:
     """One rule over its domains, whatever they are."""
-    make = present
     carriers = [int(i) for i in np.nonzero(g.carrier[q])[0]]
     matching = {int(i): int(g.member[q, i]) for i in np.nonzero(g.member[q])[0]}
     inside = [sum(matching[i] * a for i, a in place.amounts.items() if i in matching) + place.held for place in places]
     carried = [{i: place.amounts[i] for i in carriers if i in place.amounts} for place in places]
     if g.kind[q] == SPREAD:
-        _add_spread(model, g, q, places, inside, carried, make)
+        _add_spread(model, g, q, places, inside, carried, present)
     elif g.kind[q] == AFFINITY:
-        _add_affinity(model, g, q, places, carried, matching, make)
+        _add_affinity(model, g, q, places, carried, matching, present)
     elif not g.host[q]:
         for place, total, coming in zip(places, inside, carried, strict=True):
             for i, amount in coming.items():
                 if place.held:
                     model.add(amount == 0)
                 else:
-                    model.add(total <= matching.get(i, 0)).only_enforce_if(make(amount))  # type: ignore[operator]
+                    model.add(total <= matching.get(i, 0)).only_enforce_if(present(amount))
 
 
 def _add_spread(
@@ -331,7 +336,7 @@ def _add_spread(
     places: Sequence[_Place],
     inside: Sequence[Linear],
     carried: Sequence[dict[int, Linear]],
-    make: object,
+    make: Present,
 ) -> None:
     """count + self - min ≤ maxSkew for each domain that receives a carrier; min is 0 while there are fewer domains than minDomains."""
     top = int(g.held[q].max(initial=0) + g.held_bin[q].max(initial=0) + 1) + 1_000_000
@@ -344,20 +349,20 @@ def _add_spread(
         if place.stands is True:
             model.add(least <= total)
         elif place.stands is not False:
-            stands = place.stands if isinstance(place.stands, cp_model.IntVar) else make(place.stands)  # type: ignore[operator]
+            stands = place.stands if isinstance(place.stands, cp_model.IntVar) else make(place.stands)
             model.add(least <= total).only_enforce_if(stands)
     if g.min_domains[q] > 1:
         enough = model.new_bool_var("")
         model.add(domains >= int(g.min_domains[q])).only_enforce_if(enough)
         model.add(least == 0).only_enforce_if(enough.negated())
     for place, total, coming in zip(places, inside, carried, strict=True):
-        some = sum(coming.values())
+        some = _total(coming.values())
         if isinstance(some, int):
             continue
         if not place.counts or not place.usable:
             model.add(some == 0)
             continue
-        model.add(total - least <= int(g.skew[q])).only_enforce_if(make(some))  # type: ignore[operator]
+        model.add(total - least <= int(g.skew[q])).only_enforce_if(make(some))
 
 
 def _add_affinity(
@@ -367,18 +372,18 @@ def _add_affinity(
     places: Sequence[_Place],
     carried: Sequence[dict[int, Linear]],
     matching: dict[int, int],
-    make: object,
+    make: Present,
 ) -> None:
-    """A carrier joins a domain that holds a match; one domain may be started by a carrier that matches itself, if nothing runs that matches."""
+    """A carrier joins a domain that holds a match; if none runs anywhere, one domain may be started by a carrier that matches itself."""
     carriers = {int(i) for i in np.nonzero(g.carrier[q])[0]}
     none_held = not any(place.held for place in places)
-    starts = []
+    starts: list[cp_model.IntVar] = []
     for place, coming in zip(places, carried, strict=True):
-        some = sum(coming.values())
+        some = _total(coming.values())
         if isinstance(some, int) or place.held:
             continue
-        others = sum(n * place.amounts[i] for i, n in matching.items() if i in place.amounts and i not in carriers)
-        here = make(some)  # type: ignore[operator]
+        others = _total(n * place.amounts[i] for i, n in matching.items() if i in place.amounts and i not in carriers)
+        here = make(some)
         self_matching = [place.amounts[i] for i in coming if i in matching]
         if none_held and self_matching:
             start = model.new_bool_var("")
@@ -387,13 +392,18 @@ def _add_affinity(
             if isinstance(others, int):
                 model.add_implication(here, start)
             else:
-                model.add_bool_or(start, make(others)).only_enforce_if(here)  # type: ignore[operator]
+                model.add_bool_or(start, make(others)).only_enforce_if(here)
         elif isinstance(others, int):
             model.add(some == 0)
         else:
             model.add(others >= 1).only_enforce_if(here)
     if starts:
         model.add_at_most_one(starts)
+
+
+def _total(values: Iterable[Linear]) -> Linear:
+    """The sum; the int 0 for nothing."""
+    return sum(values)
 
 
 class Split(NamedTuple):
@@ -417,10 +427,10 @@ def split(packing: Packing, groups: Groups, target: Floats, usable: Bools, deter
         zoned |= groups.carrier[q] | (groups.member[q] > 0)
     model = cp_model.CpModel()
     amount: dict[tuple[int, int], cp_model.IntVar] = {}
-    for i in np.nonzero(zoned)[0]:
+    for i in map(int, np.nonzero(zoned)[0]):
         for z in range(cells):
             if ((packing.most[i] > 0) & usable & (packing.cell == z)).any():
-                amount[int(i), z] = model.new_int_var(0, int(packing.count[i]), "")
+                amount[i, z] = model.new_int_var(0, int(packing.count[i]), "")
 
     def present(value: Linear) -> cp_model.IntVar:
         some = model.new_bool_var("")
@@ -432,7 +442,7 @@ def split(packing: Packing, groups: Groups, target: Floats, usable: Bools, deter
         _add_rule(model, groups, q, _cell_places(packing, groups, q, amount, usable, cells), present)
     missing: Linear = 0
     tiers = int(packing.tier.max(initial=0))
-    for i in np.nonzero(zoned)[0]:
+    for i in map(int, np.nonzero(zoned)[0]):
         placed = sum(amount[i, z] for z in range(cells) if (i, z) in amount)
         if isinstance(placed, int):
             continue
@@ -455,7 +465,9 @@ def split(packing: Packing, groups: Groups, target: Floats, usable: Bools, deter
     return Split(out, zoned, np.where(zoned, packing.count - out.sum(1), 0))
 
 
-def _cell_places(packing: Packing, g: Groups, q: int, amount: dict[tuple[int, int], cp_model.IntVar], usable: Bools, cells: int) -> list[_Place]:
+def _cell_places(
+    packing: Packing, g: Groups, q: int, amount: dict[tuple[int, int], cp_model.IntVar], usable: Bools, cells: int
+) -> list[_Place]:
     """The rule's domains as sums of cells."""
     domain_of_cell = np.full(cells, -1, np.int64)
     counted = np.zeros(cells, np.bool_)

@@ -57,7 +57,9 @@ def launch_names(launches: Iterable[tuple[OfferingKey, tuple[str, ...]]]) -> lis
     seen: dict[str, int] = {}
     names = []
     for key, pods in launches:
-        content = json.dumps([key.provider, key.region, key.zone, key.instance_type, key.capacity_type, sorted(pods)], separators=(",", ":"))
+        content = json.dumps(
+            [key.provider, key.region, key.zone, key.instance_type, key.capacity_type, sorted(pods)], separators=(",", ":")
+        )
         ordinal = seen[content] = seen.get(content, -1) + 1
         digest = hashlib.sha256(f"{content}#{ordinal}".encode()).hexdigest()[:12]
         stem = "".join(c if c.isalnum() else "-" for c in key.instance_type.lower()).strip("-") or "node"
@@ -141,7 +143,9 @@ def digest(plan: Plan) -> str:
 def _field(item: Mapping[str, Any], name: str, kind: type, where: str) -> Any:
     value = item.get(name)
     if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
-        raise InputError(f"{name} must be {kind.__name__}, got {value!r}", where=where, mend="use a plan that `packer solve -o json` printed")
+        raise InputError(
+            f"{name} must be {kind.__name__}, got {value!r}", where=where, mend="use a plan that `packer solve -o json` printed"
+        )
     return value
 
 
@@ -182,7 +186,8 @@ def _read_launch(item: Mapping[str, Any], where: str) -> Launch:
 
 def _read_unplaced(item: Mapping[str, Any], where: str) -> Unplaced:
     reasons = tuple(
-        GroupedReason(Why(r["reason"]), r.get("message", ""), int(r.get("offerings", 0)), int(r.get("nodes", 0))) for r in item.get("reasons", ())
+        GroupedReason(Why(r["reason"]), r.get("message", ""), int(r.get("offerings", 0)), int(r.get("nodes", 0)))
+        for r in item.get("reasons", ())
     )
     return Unplaced(_field(item, "pod", str, where), reasons)
 

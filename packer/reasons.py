@@ -71,7 +71,11 @@ class _Views:
         if pod.gang and pod.gang.minimum > 0:
             text = f"gang {pod.gang.name} starts with {pod.gang.minimum} more pods or not at all, and fewer can be placed"
             return [GroupedReason(Why.GANG, text, offerings=len(possible), nodes=nodes)]
-        sold_out = [i for i in possible if self._dense.offerings[i].available_count is not None and bought[i] >= (self._dense.offerings[i].available_count or 0)]
+        sold_out = [
+            i
+            for i in possible
+            if self._dense.offerings[i].available_count is not None and bought[i] >= (self._dense.offerings[i].available_count or 0)
+        ]
         out = [GroupedReason(Why.STOCK, "all that can be had of these machines is taken", offerings=len(sold_out))] if sold_out else []
         rest = len(possible) - len(sold_out)
         if rest or nodes:

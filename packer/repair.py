@@ -73,7 +73,7 @@ def _placed_again(problem: Problem, dense: Dense, assignment: Assignment, refuse
     named = launches_of(dense, assignment)
     by_content = {(launch.offering, launch.pods): launch.name for launch in named}
     home: dict[str, list[Pod]] = {}
-    for launch, (index, pods) in zip(assignment.launches, launches, strict=True):
+    for launch, (_, pods) in zip(assignment.launches, launches, strict=True):
         home[by_content[dense.offerings[launch[0]].key, tuple(pod.key for pod in launch[1])]] = pods  # type: ignore[assignment]
     nodes = {node.name: n for n, node in enumerate(dense.nodes)}
     placements = list(assignment.placements)
@@ -102,7 +102,7 @@ def _placed_again(problem: Problem, dense: Dense, assignment: Assignment, refuse
     placements.sort(key=lambda entry: (entry[0].namespace, entry[0].name))
     return replace(
         assignment,
-        launches=tuple((int(index), tuple(sorted(pods, key=lambda p: (p.namespace, p.name)))) for index, pods in launches),  # type: ignore[call-overload, arg-type]
+        launches=tuple((int(index), tuple(sorted(pods, key=lambda p: (p.namespace, p.name)))) for index, pods in launches),  # type: ignore[call-overload]
         placements=tuple(placements),
         unplaced=tuple(sorted(left, key=lambda pod: (pod.namespace, pod.name, pod.uid))),
     )
@@ -116,7 +116,11 @@ def _new_node(dense: Dense, launches: list[list[object]], pod: Pod, state: objec
         return None
     p = dense.packing
     bought = Counter(int(index) for index, _ in launches)  # type: ignore[call-overload]
-    kinds = [b for b in np.nonzero((dense.bound_most[items[0]] > 0) & ~p.existing)[0] if not dense.bins[b].charged and not p.limit_use[:, b].any()]
+    kinds = [
+        b
+        for b in np.nonzero((dense.bound_most[items[0]] > 0) & ~p.existing)[0]
+        if not dense.bins[b].charged and not p.limit_use[:, b].any()
+    ]
     for b in sorted(kinds, key=lambda b: (int(p.price[b]), int(b)))[:KINDS_TRIED]:
         index = dense.bins[b].hosts[0]
         offering = dense.offerings[index]

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from packer import cells, columns, cost, integer, kernels, search
-from packer.arrays import Bins, Bools, Certificate, Floats, Ints, Packing, SideRows
+from packer.arrays import Bins, Bools, Certificate, Floats, Packing, SideRows
 from packer.decode import Assignment, decode, launches_of, placements_of
 from packer.dense import Dense, build
 from packer.model import Plan, Problem, Stage, Status, Unplaced
@@ -28,6 +28,8 @@ EXACT_SIZE = 6_000
 EXACT_TIME = 4.0
 """Deterministic seconds of CP-SAT for each of its objectives."""
 SPLIT_TIME = 1.0
+FRESH_ROUNDS = 4
+"""Rounds whose search starts from the duals and loads of that round; later ones continue."""
 
 OnStage = Callable[[Stage], None]
 
@@ -113,15 +115,13 @@ class _Run:
         self.usable: Bools = self.regimes[0]
         self.part = cells.whole(self.packing)
         self.generator: columns.Generator | None = None
-        self.part_generator: columns.Generator | None = None
         self.searcher: search.Search | None = None
         self.best = self._measured(search.empty(self.packing))
         self.proof = _Proof()
         self.stages: list[Stage] = []
         self.work = 0
         self.truncated = False
-        self.closed: set[int] = set()
-        """Gangs that are given up: no plan found starts them."""
+        self.round = 0
 
     # Stages, in the order in which they run.
 
@@ -132,7 +132,7 @@ class _Run:
             part = cells.part_of(self.packing, self.dense.groups, usable, cells.even_target(self.packing, usable), SPLIT_TIME)
             if part is None:
                 continue
-            found = self._greedy(part, weights[part.parent])
+            part, found = self._greedy(part, weights[part.parent])
             if self._offer(part, found):
                 self.usable, self.part = usable, part
         self._stage("greedy")
@@ -180,21 +180,15 @@ class _Run:
 
     # How each stage works.
 
-    def _greedy(self, part: cells.Part, weights: Floats) -> Bins:
-        bins, _ = kernels.greedy(part.packing, weights, part.packing.count, int(part.packing.count.sum()) + 1)
-        return self._without_broken_gangs(part, bins, weights)
-
-    def _without_broken_gangs(self, part: cells.Part, bins: Bins, weights: Floats) -> Bins:
-        """Give up gangs that cannot start, one at a time, the least urgent and largest first, and pack the rest again."""
+    def _greedy(self, part: cells.Part, weights: Floats) -> tuple[cells.Part, Bins]:
+        """A greedy plan, and the part without the gangs that it had to give up: one at a time, the least urgent and largest first."""
         while True:
+            bins, _ = kernels.greedy(part.packing, weights, part.packing.count, int(part.packing.count.sum()) + 1)
             broken = self._broken_gangs(part, bins)
             if not broken:
-                return bins
-            gang = broken[0]
-            self.closed.add(gang)
-            count = np.where(self.dense.gang[part.parent] == gang, 0, part.packing.count)
+                return part, bins
+            count = np.where(self.dense.gang[part.parent] == broken[0], 0, part.packing.count)
             part = part._replace(packing=part.packing._replace(count=count))
-            bins, _ = kernels.greedy(part.packing, weights, count, int(count.sum()) + 1)
 
     def _broken_gangs(self, part: cells.Part, bins: Bins) -> list[int]:
         """Gangs that the plan starts in part, the first to give up first."""
@@ -220,25 +214,26 @@ class _Run:
         self.proof.weights, self.proof.load = found.weights, found.load
 
     def _search(self, units: int) -> None:
-        """Split anew by what the LP says, then round, dive and search in that part."""
-        if self._needs_new_part():
-            self._new_part()
+        """Neighbourhood search in the current part; in the first rounds anew, with better duals and a better split each time."""
+        self.round += 1
+        if self.searcher is None or self.round <= FRESH_ROUNDS:
+            self._renew_search()
         assert self.searcher is not None
         self.searcher.run(units)
         self._offer(self.part, self.searcher.best)
 
-    def _needs_new_part(self) -> bool:
-        return self.searcher is None or cells.has_domains(self.dense.groups)
-
-    def _new_part(self) -> None:
+    def _renew_search(self) -> None:
+        split = cells.has_domains(self.dense.groups)
         part = self.part
-        if cells.has_domains(self.dense.groups) and self.proof.load is not None:
+        if split and self.proof.load is not None:
             part = cells.part_of(self.packing, self.dense.groups, self.usable, self.proof.load, SPLIT_TIME) or part
-        weights = self.proof.weights[part.parent]
-        start = self._greedy(part, np.maximum(weights, 1e-3 * kernels.lone_weights(part.packing)))
+        weights = np.maximum(self.proof.weights[part.parent], 1e-3 * kernels.lone_weights(part.packing))
+        part, start = self._greedy(part, weights)
+        if not split and self._measured(start).rank() >= self.best.rank():
+            start = self.best.bins
         self._offer(part, start)
         self.part = part
-        self.searcher = search.Search(part.packing, start, weights, lower_bound=self.proof.bound, seed=self.budget.seed)
+        self.searcher = search.Search(part.packing, start, weights, lower_bound=self.proof.bound, seed=self.budget.seed + self.round)
 
     def _exact_task(self) -> integer.Task | None:
         p = self.packing
@@ -247,7 +242,7 @@ class _Run:
             return None
         cheapest = int(p.price[~p.existing].min(initial=np.iinfo(np.int64).max))
         enough = int(p.count.sum())
-        if not any(self.best.lost) and 0 < cheapest:
+        if not any(self.best.lost) and cheapest > 0:
             enough = min(enough, self.best.cost // cheapest)
         slots = min(enough, max(12, int(self.best.bins.times.sum()) + 2))
         opened = len(np.unique(p.cell[~p.existing])) if cells.has_domains(self.dense.groups) else 1
@@ -314,15 +309,4 @@ class _Run:
             status = Status.INFEASIBLE
         else:
             status = Status.OPTIMAL if objective == bound and self._counts_proven() else Status.FEASIBLE
-        return _with(draft, status, objective, bound)
-
-
-def _with(plan: Plan, status: Status, objective: int, bound: int) -> Plan:
-    from dataclasses import replace
-
-    return replace(plan, status=status, objective_microusd_per_hour=objective, lower_bound_microusd_per_hour=bound)
-
-
-def values_of(array: Ints) -> tuple[int, ...]:
-    """Plain ints."""
-    return tuple(int(value) for value in array)
+        return replace(draft, status=status, objective_microusd_per_hour=objective, lower_bound_microusd_per_hour=bound)
