@@ -16,9 +16,9 @@ from packer import cells, columns, cost, integer, kernels, search
 from packer.arrays import Bins, Bools, Certificate, Floats, Packing, SideRows
 from packer.decode import Assignment, decode, launches_of, placements_of
 from packer.dense import Dense, build
-from packer.model import Plan, Problem, Stage, Status, Unplaced
-from packer.reasons import reasons_for_unplaced
+from packer.model import Plan, Problem, Stage, Status
 from packer.repair import is_valid, repaired
+from packer.why import unplaced_with_reasons
 
 DEFAULT_UNITS = 64
 EXACT_PODS = 60
@@ -287,12 +287,12 @@ class _Run:
 
     def _plan(self, assignment: Assignment) -> Plan:
         launches = launches_of(self.dense, assignment)
-        unplaced = reasons_for_unplaced(self.problem, self.dense, assignment)
+        placements = placements_of(self.dense, assignment)
         draft = Plan(
             status=Status.FEASIBLE,
             launches=launches,
-            placements=placements_of(self.dense, assignment),
-            unplaced=tuple(Unplaced(pod.key, unplaced[pod.key]) for pod in assignment.unplaced),
+            placements=placements,
+            unplaced=unplaced_with_reasons(self.problem, launches, placements, [pod.key for pod in assignment.unplaced]),
             skipped=tuple(sorted(self.problem.skipped, key=lambda s: (s.pod, s.reason))),
             notices=tuple(sorted(self.problem.notices, key=lambda n: (n.reason, n.message))),
             cost_microusd_per_hour=sum(launch.price_microusd_per_hour for launch in launches),
