@@ -225,17 +225,13 @@ def _class_spec(
 
 
 def _shares(rng: random.Random, class_count: int, pod_count: int) -> list[int]:
-    """Split ``pod_count`` in parts ≥ 1 with a Pareto(1.1) tail; what rounding leaves over goes to the largest parts."""
+    """Split ``pod_count`` in parts ≥ 1 with a Pareto(1.1) tail; what rounding leaves over goes to the largest parts, one each."""
     weights = [(1.0 - rng.random()) ** (-1 / 1.1) - 0.8 for _ in range(class_count)]
     total = sum(weights)
-    sizes = [max(1, int(weight / total * pod_count)) for weight in weights]
-    order = sorted(range(class_count), key=lambda i: (-sizes[i], i))
-    at = 0
-    while (missing := pod_count - sum(sizes)) != 0:
-        i = order[at % class_count]
-        step = max(1, abs(missing) // class_count)
-        sizes[i] = max(1, sizes[i] + (step if missing > 0 else -min(step, sizes[i] - 1)))
-        at += 1
+    sizes = [1 + int(weight / total * (pod_count - class_count)) for weight in weights]
+    largest = sorted(range(class_count), key=lambda i: (-sizes[i], i))
+    for i in largest[: pod_count - sum(sizes)]:
+        sizes[i] += 1
     return sizes
 
 

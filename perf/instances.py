@@ -13,6 +13,10 @@ a capacity vector, a cost and perhaps a stock. Formats:
 
 from __future__ import annotations
 
+import argparse
+import math
+import sys
+import time
 import zipfile
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -218,3 +222,88 @@ def problem(instance: Instance) -> Problem:
         labels = {INSTANCE_TYPE: key.instance_type}
         offerings.append(Offering(key, bin_.cost * UNIT_MICROUSD, allocatable, labels, available_count=bin_.stock))
     return Problem(tuple(pods), (), tuple(offerings))
+
+
+# Solving them ---------------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What the packer made of an instance. ``bound`` and ``cost`` are in units of the instance's cost; the bound may be a fraction."""
+
+    instance: Instance
+    bound: float
+    cost: int
+    seconds: float
+
+    @property
+    def sound(self) -> bool:
+        """The bound is not above the best known cost, every item is placed and the plan is at most one unit of cost above it."""
+        upper = self.instance.upper
+        return self.cost >= 0 and (upper is None or (self.bound <= upper + 1e-9 and self.cost <= upper + 1))
+
+
+def solve_instance(instance: Instance, seconds: float) -> Outcome:
+    """Solve within about ``seconds``, shared out over the ways to choose sizes when items have a choice."""
+    from packer.solve import Budget, solve
+
+    ways = list(without_choices(instance)) if any(len(item.choices) > 1 for item in instance.items) else [instance]
+    started = time.perf_counter()
+    bounds, costs = [], []
+    for way in ways:
+        plan = solve(problem(way), Budget(deadline_s=seconds / len(ways))).plan
+        bounds.append(plan.lower_bound_microusd_per_hour)
+        costs.append(None if plan.unplaced else plan.cost_microusd_per_hour)
+    placed = [cost for cost in costs if cost is not None]
+    cost = min(placed) // UNIT_MICROUSD if placed else -1
+    return Outcome(instance, min(bounds) / UNIT_MICROUSD, cost, time.perf_counter() - started)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Print a line an instance and a summary a file; 1 if any bound is above the known optimum or any plan more than one bin above it."""
+    parser = argparse.ArgumentParser(
+        prog="python -m perf.instances", description="Solve published instances and compare with what is known."
+    )
+    parser.add_argument("path", type=Path, help="a file of instances, or a folder of such files")
+    parser.add_argument("--bounds", type=Path, help="BPPLIB's table of bounds (default: bpplib_bounds.tsv beside or above PATH)")
+    parser.add_argument("--sample", type=int, default=0, help="so many instances a file, evenly chosen; 0 = all")
+    parser.add_argument("--seconds", type=float, default=10.0, help="at most so long an instance")
+    given = parser.parse_args(argv)
+    table = given.bounds or next((p for p in (given.path, *given.path.parents) if (p / "bpplib_bounds.tsv").exists()), None)
+    bounds = read_bounds(table if table and table.is_file() else table / "bpplib_bounds.tsv") if table else {}
+    failed = 0
+    for path in _files(given.path):
+        instances = read(path, bounds)
+        step = max(1, len(instances) // given.sample) if given.sample else 1
+        outcomes = [_reported(solve_instance(one, given.seconds)) for one in instances[::step][: given.sample or None]]
+        failed += sum(not outcome.sound for outcome in outcomes)
+        known = [outcome for outcome in outcomes if outcome.instance.upper is not None]
+        met = sum(outcome.cost == outcome.instance.upper for outcome in known)
+        proven = sum(math.ceil(outcome.bound - 1e-9) == outcome.instance.upper for outcome in known)
+        _say(f"{path.name}: {len(outcomes)} solved, {met} of {len(known)} at the known optimum, {proven} with a bound that proves it")
+    return 1 if failed else 0
+
+
+def _files(path: Path) -> list[Path]:
+    formats = (".bpp", ".txt", ".zip", ".vbp", ".mvp", "")
+    inside = sorted(p for p in path.rglob("*") if p.is_file() and p.suffix.lower() in formats and "info" not in p.stem)
+    return inside if path.is_dir() else [path]
+
+
+def _reported(outcome: Outcome) -> Outcome:
+    known = "?" if outcome.instance.upper is None else str(outcome.instance.upper)
+    verdict = "" if outcome.sound else "  WRONG"
+    _say(
+        f"  {outcome.instance.name:28} items {outcome.instance.item_count:5}  known {known:>5}  bound {outcome.bound:9.3f}"
+        f"  plan {outcome.cost:5}  {outcome.seconds:5.1f} s{verdict}"
+    )
+    return outcome
+
+
+def _say(line: str) -> None:
+    sys.stdout.write(line + "\n")
+    sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
