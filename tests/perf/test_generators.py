@@ -31,7 +31,7 @@ def test_a_seed_gives_the_same_pods_again_and_another_seed_others(name: str) -> 
 
 
 def test_the_stream_of_numbers_is_pinned() -> None:
-    """A change of Python or of a generator that changes the workloads must be seen, since every figure would silently mean another thing."""
+    """A change of Python or of a generator that changes the workloads must be seen: every figure would mean another thing."""
     sizes = [(pod.spec.requests[CPU], pod.spec.requests[MEMORY] >> 20) for pod in generators.generic(5, 7)]
     assert sizes == [(250, 100), (100, 1024), (100, 1024), (500, 100), (500, 2048)]
 
