@@ -15,6 +15,9 @@ class Entry(NamedTuple):
     help: str
 
 
+OFFLINE_CATALOG = "cloud.catalog"
+"""The module that answers what is on offer when nobody gives a catalog: load, snapshot, providers, default_region."""
+
 COMMANDS: dict[str, Entry] = {
     "solve": Entry("packer.cli.solve:solve", "Plan which machines to rent and where each waiting pod goes."),
     "check": Entry("packer.cli.check:check", "Judge a plan against its input, independently of the solver."),

@@ -43,6 +43,13 @@ SETTINGS: dict[str, Setting] = {
         Setting("provider", "", "name", "empty: read from the nodes' labels, else aws, whose offline prices are the most exact"),
         Setting("region", "", "name", "empty: read from the nodes' labels, else us-east-1, the region with the most complete price list"),
         Setting("catalog", "", "file", "empty: the offline catalog that comes with the package"),
+        Setting(
+            "spot",
+            "auto",
+            "choice",
+            "auto: spot machines of the offline catalog take part if a policy is given or a pod asks; nobody is interrupted unasked",
+            choices=("auto", "yes", "no"),
+        ),
         Setting("policy", "", "file", "empty: every offering, less burstable and fractional-GPU families"),
         Setting(
             "budget", 8, "work units", "about two seconds for a thousand pods, past which little is won; 0 = the first plan only", least=0

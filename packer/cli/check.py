@@ -21,7 +21,9 @@ GZIP = b"\x1f\x8b"
 @click.command()
 @click.argument("plan")
 @input_options
-@click.option("--bound", is_flag=True, help="Also prove the lower bound again with CP-SAT, from dual values and not from the solver's word.")
+@click.option(
+    "--bound", is_flag=True, help="Also prove the lower bound again with CP-SAT, from dual values and not from the solver's word."
+)
 @click.option("-q", "--quiet", is_flag=True, help="No progress and no notices on standard error.")
 @output_options("table", "json", "yaml")
 def check(plan: str, bound: bool, quiet: bool, output: str | None, files: tuple[str, ...], **flags: str | None) -> int:

@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from packer import parse
-from packer.cli.offline import offline_catalog
+from packer.cli.offline import offline_catalog, without_spot
 from packer.cli.output import say
 from packer.cli.sources import read_file, read_sources
 from packer.config import Effective, effective
-from packer.model import Notice, Offering, Policy, Problem
+from packer.errors import InputError
+from packer.model import Policy, Problem
 from packer.policy import load_policy
 
 
@@ -30,22 +31,29 @@ class Request:
 
 def read_request(files: Iterable[str], flags: Mapping[str, Any], *, quiet: bool) -> Request:
     """Everything that a command needs to plan. Raises UsageError, InputError or EnvironmentProblem."""
+
+    def tell(text: str) -> None:
+        say(text, quiet=quiet)
+
     settings = effective(flags)
+    catalog, policy_file = str(settings["catalog"].value), str(settings["policy"].value)
+    policy = load_policy(_text(policy_file, "policy")) if policy_file else Policy()
     raw = parse.read_objects(read_sources(files))
-    policy = _policy(str(settings["policy"].value))
-    offerings, notices = _offerings(raw, settings, quiet=quiet)
-    return Request(parse.build_problem(raw, offerings, policy, notices), settings)
+    if catalog:
+        offerings, notices = parse.read_catalog(_text(catalog, "catalog"))
+        raw.catalog = None
+    elif raw.catalog is not None:
+        offerings, notices = (), ()
+    else:
+        offerings, notices = offline_catalog(raw, settings, tell)
+    problem = parse.build_problem(raw, offerings, policy, notices)
+    if not catalog and raw.catalog is None:
+        problem = without_spot(problem, str(settings["spot"].value), policy_file, tell)
+    return Request(problem, settings)
 
 
-def _policy(name: str) -> Policy:
-    return load_policy(read_file(name, "policy").decode()) if name else Policy()
-
-
-def _offerings(raw: parse.RawInput, settings: Mapping[str, Effective], *, quiet: bool) -> tuple[tuple[Offering, ...], tuple[Notice, ...]]:
-    """The catalog that is named, else the one inside the input (case files), else the offline one for where the nodes are."""
-    name = str(settings["catalog"].value)
-    if name:
-        return parse.read_catalog(read_file(name, "catalog").decode())
-    if raw.catalog:
-        return raw.catalog
-    return offline_catalog(parse.node_labels(raw), settings, lambda text: say(text, quiet=quiet))
+def _text(name: str, what: str) -> str:
+    try:
+        return read_file(name, what).decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise InputError(f"not text in UTF-8 (byte {error.start})", where=f"{what} {name}", mend="save it as UTF-8") from error

@@ -46,6 +46,12 @@ def input_options(command: Command) -> Command:
     """What to plan for: the input, the catalog and the policy."""
     for decorate in (
         click.option("--policy", metavar="FILE", help=f"Rules of which pods may use what. {default_of('policy')}"),
+        click.option(
+            "--spot",
+            type=click.Choice(("auto", "yes", "no")),
+            default=None,
+            help=f"Spot machines of the offline catalog. {default_of('spot')}",
+        ),
         click.option("--region", help=f"Region of the offline catalog. {default_of('region')}"),
         click.option("--provider", help=f"Provider of the offline catalog. {default_of('provider')}"),
         click.option("--catalog", metavar="FILE", help=f"Machines on offer, CSV or YAML. {default_of('catalog')}"),

@@ -16,8 +16,8 @@ from packer.cli.options import input_options, output_options, solver_options
 def solve(quiet: bool, repack: bool, record: str | None, output: str | None, files: tuple[str, ...], **flags: str | float | None) -> int:
     """Plan which machines to rent, and where each waiting pod goes, at the least cost.
 
-    Reads pods, workloads, nodes and all that decides where a pod may run. A workload stands for those of its pods that are not in the input.
-    Free room on existing nodes is used where that is cheapest. Exit code 1 means that some pod found no place; the plan says why.
+    Reads pods, workloads, nodes and all that decides where a pod may run. A workload stands for those of its pods that the input
+    lacks. Free room on existing nodes is used where that is cheapest. Exit code 1: some pod found no place, and the plan says why.
 
     \b
     kubectl get pods,nodes -A -o json | packer solve -f -

@@ -5,30 +5,27 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import NamedTuple
 
 from packer.cli.output import say
 from packer.errors import EnvironmentProblem, InputError, UsageError
+from packer.parse.objects import Source
 
 STDIN = "-"
 SUFFIXES = (".yaml", ".yml", ".json")
 
 
-class Source(NamedTuple):
-    """One document stream and the name that errors give it."""
+def read_sources(files: Iterable[str]) -> Iterator[Source]:
+    """All that ``-f`` names, in order and one at a time; of a folder its YAML and JSON files by name.
 
-    name: str
-    data: bytes
-
-
-def read_sources(files: Iterable[str]) -> list[Source]:
-    """All that ``-f`` names, in order; of a folder its YAML and JSON files by name. Raises UsageError, InputError, EnvironmentProblem."""
+    Raises UsageError, InputError, EnvironmentProblem.
+    """
     names = list(files)
     if not names:
         raise UsageError("no input; give -f FILE, or pipe it in: kubectl get pods,nodes -A -o json | packer solve -f -")
     if names.count(STDIN) > 1:
         raise UsageError("standard input can be read once; give -f - only once")
-    return [source for name in names for source in _read(name)]
+    for name in names:
+        yield from _read(name)
 
 
 def read_file(name: str, what: str) -> bytes:
