@@ -14,9 +14,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from cloud.machines import offerings_of
 from packer.errors import UsageError
 from packer.model import Notice, Offering
+from packer.parse.machines import offerings_of
 
 DATA = Path(__file__).parent / "data"
 DEFAULT_PROVIDERS = ("aws", "gcp", "azure")
