@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from packer.model import ATTACHABLE_PREFIX, PODS, HostPort, Labels, PodSpec, Resources, Taint, Why
 from packer.rules import matches, ports_clash, requirement_text, term_holds, untolerated
-from packer.words import amount, listed
+from packer.words import listed, pair
 
 _CODES = {
     "cpu": Why.INSUFFICIENT_CPU,
@@ -141,7 +141,7 @@ def message_of(alike: Sequence[tuple[Obstacle, int]]) -> str:
     first = alike[0][0]
     if first.want:
         most, least = max(one.have for one, _ in alike), min(one.have for one, _ in alike)
-        have, want = amount(first.subject, most), amount(first.subject, first.want)
+        have, want = pair(first.subject, most, first.want)
         return f"{first.subject} {have if most == least else f'at most {have}'} of {want}"
     found: Counter[str] = Counter()
     for one, number in alike:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from packer.model import CPU, MEMORY, PODS, STORAGE
+from packer.model import CPU, MEMORY, PODS, STORAGE, OfferingKey
 
 HOURS_A_MONTH = 730
 """What the clouds' own price pages use for a month."""
@@ -47,6 +47,25 @@ def exact_amount(resource: str, value: int) -> str:
                 return f"{value // size}{suffix}"
         return str(value)
     return amount(resource, value)
+
+
+def pair(resource: str, low: int, high: int) -> tuple[str, str]:
+    """Two amounts of one resource in the same unit, precise enough to tell them apart: ("7910m", "9000m"), never ("9", "7910m")."""
+    if resource == CPU and (low % 1000 or high % 1000):
+        return f"{low}m", f"{high}m"
+    texts = amount(resource, low), amount(resource, high)
+    return texts if texts[0] != texts[1] or low == high else (exact_amount(resource, low), exact_amount(resource, high))
+
+
+def exact_pair(resource: str, low: int, high: int) -> tuple[str, str]:
+    """As ``pair``, but never rounded."""
+    return pair(resource, low, high) if resource == CPU else (exact_amount(resource, low), exact_amount(resource, high))
+
+
+def place_name(key: OfferingKey) -> str:
+    """An offering as people say it: "m7.xlarge in z-a, spot"."""
+    place = key.zone or key.region
+    return f"{key.instance_type}{f' in {place}' if place else ''}{f', {key.capacity_type}' if key.capacity_type else ''}"
 
 
 def short(resource: str) -> str:

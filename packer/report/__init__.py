@@ -96,7 +96,7 @@ def _top_bar(title: str, parts: list[Html]) -> Html:
 
 def _footer(plan: Plan, problem: Problem, version: str) -> Html:
     facts = [
-        f"input: {count(len(problem.pods), 'pod')}, {count(len(problem.nodes), 'existing node')}, {count(len(problem.offerings), 'offering')}",
+        f"{count(len(problem.pods), 'pod')}, {count(len(problem.nodes), 'node')} and {count(len(problem.offerings), 'offering')} read",
         f"status {plan.status.value}{', truncated by a deadline' if plan.truncated else ''}",
         f"seed {plan.seed}",
         *([f"bayplan {version}"] if version else []),

@@ -1,0 +1,384 @@
+"""Why pods cannot be placed, in few words and with numbers: for every offering and every existing node, grouped.
+
+Offerings that a spec cannot tell apart are judged once, and each spec once, so that thousands of pods against thousands of offerings
+cost milliseconds a spec.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from packer import cost
+from packer import policy as policies
+from packer.model import (
+    PODS,
+    GroupedReason,
+    Launch,
+    Limits,
+    Node,
+    Offering,
+    OfferingKey,
+    Placement,
+    Pod,
+    PolicyRule,
+    Problem,
+    Resources,
+    Unplaced,
+    Why,
+)
+from packer.obstacles import Obstacle, grouped, label_obstacles, port_obstacles, requirement_keys, shortages, taint_obstacles
+from packer.rules import NodeView, State, existing_view, new_view
+from packer.words import amount, an_hour, count, exact_amount
+
+MOST_TRIALS = 6
+"""Domains in which a new node is tried out against the finished plan; each trial builds the cluster's state once."""
+MOST_PODS_FOR_TRIALS = 20_000
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """Offerings that are alike for one pod: all with these obstacles, none of which depends on the plan."""
+
+    offerings: tuple[Offering, ...]
+    """Cheapest first."""
+    view: NodeView
+    obstacles: tuple[Obstacle, ...]
+
+    @property
+    def cheapest(self) -> Offering:
+        return self.offerings[0]
+
+
+class Situation:
+    """A problem, and what a plan does with it so far. Answers what keeps a pod off each place; remembers by spec."""
+
+    def __init__(self, problem: Problem, launches: Iterable[Launch] = (), placements: Iterable[Placement] = ()) -> None:
+        self.problem = problem
+        self.launches, self.placements = tuple(launches), tuple(placements)
+        self.pods = {pod.key: pod for pod in problem.pods}
+        self.offerings = {offering.key: offering for offering in problem.offerings}
+        self.usage = cost.used_by_cluster(problem)
+        self._bought: dict[OfferingKey, int] = defaultdict(int)
+        for launch in self.launches:
+            self._bought[launch.offering] += 1
+            offering = self.offerings.get(launch.offering)
+            self.usage.add(launch.price_microusd_per_hour, offering.allocatable if offering else {})
+        self._views: dict[OfferingKey, NodeView] = {}
+        self._verdicts: dict[int, list[Obstacle | None]] = {}
+        self._partitions: dict[object, list[tuple[Offering, ...]]] = {}
+        self._choices: dict[tuple[int, int], tuple[Choice, ...]] = {}
+        self._usages: dict[tuple[int, int], cost.Usage] = {}
+        self._reduced: dict[str, Situation] = {}
+        self._kept: list[object] = []
+        self._state: State | None = None
+
+    def rule(self, pod: Pod) -> PolicyRule:
+        return policies.rule_for(self.problem.policy, pod)
+
+    def view(self, offering: Offering) -> NodeView:
+        """A fresh node of the offering with its daemons."""
+        if offering.key not in self._views:
+            self._views[offering.key] = new_view(offering, self.problem.daemons)
+        return self._views[offering.key]
+
+    def choices(self, pod: Pod) -> tuple[Choice, ...]:
+        """Every offering of the problem, in groups that the pod cannot tell apart, with all obstacles that no plan can change."""
+        rule = self.rule(pod)
+        key = (id(pod.spec), id(rule))
+        if key not in self._choices:
+            self._kept.extend((pod.spec, rule))  # their ids must stay theirs
+            parts = self._partition(pod, rule)
+            self._choices[key] = tuple(Choice(part, self.view(part[0]), tuple(self.static_obstacles(pod, part[0]))) for part in parts)
+        return self._choices[key]
+
+    def static_node_obstacles(self, pod: Pod, node: Node, free: Resources) -> list[Obstacle]:
+        """What keeps the pod off an existing node with ``free`` left, other than spread and affinity."""
+        found = [] if node.ready else [Obstacle(Why.TAINT, "not ready", "the node is not ready")]
+        found += shortages(pod.spec.requests, free)
+        found += label_obstacles(pod.spec, node.labels, node.name) + taint_obstacles(pod.spec, node.taints)
+        return found + port_obstacles(pod.spec.host_ports, existing_view(node).ports, "a pod that runs there")
+
+    def plan_obstacles(self, offering: Offering, pod: Pod) -> list[Obstacle]:
+        """What the plan has used up: stock, and limits of the policy and of the pod's alternative."""
+        found = []
+        if offering.available_count is not None and 0 < offering.available_count <= self._bought[offering.key]:
+            text = f"all {offering.available_count} in stock are used by the plan"
+            found.append(Obstacle(Why.STOCK, str(offering.key), text))
+        found += over_limits(self.problem.policy.limits, self.usage, offering, "the policy")
+        rule = self.rule(pod)
+        index = cost.alternative_for(rule, offering)
+        if index is not None and rule.alternatives[index].limits != Limits():
+            usage = self.usage_of(rule, index)
+            found += over_limits(rule.alternatives[index].limits, usage, offering, f"alternative {rule.alternatives[index].name!r}")
+        return found
+
+    def state(self) -> State:
+        """The cluster with all that the plan does; built at first need."""
+        if self._state is None:
+            self._state = self.fresh_state()
+        return self._state
+
+    def fresh_state(self, without: str = "") -> State:
+        """A state of its own, optionally without one pod."""
+        state = State.of(self.problem)
+        for launch in self.launches:
+            if launch.offering in self.offerings:
+                state.launch(launch.name, self.offerings[launch.offering])
+                for key in launch.pods:
+                    if key in self.pods and key != without:
+                        state.place(self.pods[key], launch.name)
+        for placement in self.placements:
+            if placement.pod in self.pods and placement.node in state.nodes and placement.pod != without:
+                state.place(self.pods[placement.pod], placement.node)
+        return state
+
+    def without_launch(self, launch: Launch) -> Situation:
+        """The same plan, but for one launch."""
+        if launch.name not in self._reduced:
+            rest = (other for other in self.launches if other.name != launch.name)
+            reduced = self._reduced[launch.name] = Situation(self.problem, rest, self.placements)
+            reduced._views = self._views
+        return self._reduced[launch.name]
+
+    def with_problem(self, problem: Problem) -> Situation:
+        """The same plan judged under another policy."""
+        return self if problem is self.problem else Situation(problem, self.launches, self.placements)
+
+    def forget(self, key: OfferingKey) -> None:
+        """Judge this offering's fresh node anew: a changed offering is about to be asked about under the same key, or was."""
+        self._views.pop(key, None)
+
+    def free_after_plan(self) -> dict[str, dict[str, int]]:
+        """What is left of each existing node, without building a state."""
+        free = {node.name: dict(node.free) for node in self.problem.nodes}
+        for placement in self.placements:
+            pod, room = self.pods.get(placement.pod), free.get(placement.node)
+            if pod is not None and room is not None:
+                for name, wanted in (*pod.spec.requests.items(), (PODS, 1)):
+                    room[name] = room.get(name, 0) - wanted
+        return free
+
+    def _partition(self, pod: Pod, rule: PolicyRule) -> list[tuple[Offering, ...]]:
+        spec = pod.spec
+        resources, keys = tuple(sorted({*spec.requests, PODS})), tuple(sorted(requirement_keys(spec)))
+        ports, price = bool(spec.host_ports), spec.max_price_microusd_per_hour
+        identity = (resources, keys, id(rule), ports, price)
+        if identity not in self._partitions:
+            verdicts = self._verdict_of(rule)
+            parts: dict[object, list[Offering]] = defaultdict(list)
+            for offering, verdict in zip(self.problem.offerings, verdicts, strict=True):
+                view = self.view(offering)
+                alike = (
+                    tuple(view.free.get(name) for name in resources),
+                    tuple(view.labels.get(name) for name in keys),
+                    view.taints,
+                    verdict,
+                    view.ports if ports else (),
+                    price is not None and offering.price_microusd_per_hour > price,
+                    offering.available_count == 0,
+                )
+                parts[alike].append(offering)
+            self._partitions[identity] = [
+                tuple(sorted(part, key=lambda offering: (offering.price_microusd_per_hour, offering.key))) for part in parts.values()
+            ]
+        return self._partitions[identity]
+
+    def _verdict_of(self, rule: PolicyRule) -> list[Obstacle | None]:
+        """What the rule says of each offering, in the order of the problem's."""
+        if id(rule) not in self._verdicts:
+            self._kept.append(rule)
+            self._verdicts[id(rule)] = [self._policy_obstacle(rule, offering) for offering in self.problem.offerings]
+        return self._verdicts[id(rule)]
+
+    def _policy_obstacle(self, rule: PolicyRule, offering: Offering) -> Obstacle | None:
+        if policies.allowed(rule, offering):
+            return None
+        reason = policies.why_not(rule, offering)
+        return Obstacle(reason.code, reason.message, reason.message)
+
+    def static_obstacles(self, pod: Pod, offering: Offering) -> list[Obstacle]:
+        """What keeps the pod off a fresh node of the offering whatever is planned, other than spread and affinity."""
+        spec, view = pod.spec, self.view(offering)
+        found = shortages(spec.requests, view.free)
+        found += label_obstacles(spec, view.labels, None) + taint_obstacles(spec, view.taints)
+        found += port_obstacles(spec.host_ports, view.ports, "a daemon of every such node")
+        found += self._device_obstacles(pod) + self.permission_obstacles(pod, offering)
+        if offering.available_count == 0:
+            found.append(Obstacle(Why.STOCK, "stock", "none in stock"))
+        return found
+
+    def permission_obstacles(self, pod: Pod, offering: Offering) -> list[Obstacle]:
+        """What the policy and the pod's own price limit say against a machine to buy."""
+        spec, verdict = pod.spec, self._policy_obstacle(self.rule(pod), offering)
+        found = [verdict] if verdict else []
+        if spec.max_price_microusd_per_hour is not None and offering.price_microusd_per_hour > spec.max_price_microusd_per_hour:
+            text = f"dearer than the {an_hour(spec.max_price_microusd_per_hour)} that the pod allows"
+            found.append(Obstacle(Why.MAX_PRICE, "max-hourly-cost", text))
+        return found
+
+    def _device_obstacles(self, pod: Pod) -> list[Obstacle]:
+        if self.problem.device_share is None:
+            return []
+        resource, size = self.problem.device_share
+        wanted = pod.spec.requests.get(resource, 0)
+        if wanted <= size or wanted % size == 0:
+            return []
+        return [Obstacle(Why.DEVICE, resource, f"{resource} {wanted} is neither within one device of {size} nor a multiple of it")]
+
+    def usage_of(self, rule: PolicyRule, alternative: int) -> cost.Usage:
+        """What counts against one alternative's limits: running nodes and the plan's launches with a pod of the rule."""
+        known = self._usages.get((id(rule), alternative))
+        if known is not None:
+            return known
+        usage = self._usages[id(rule), alternative] = cost.used_by_alternative(self.problem, rule, alternative)
+        for launch in self.launches:
+            offering = self.offerings.get(launch.offering)
+            if offering is None or cost.alternative_for(rule, offering) != alternative:
+                continue
+            if any(key in self.pods and self.rule(self.pods[key]) is rule for key in launch.pods):
+                usage.add(launch.price_microusd_per_hour, offering.allocatable)
+        return usage
+
+
+def over_limits(limits: Limits, used: cost.Usage, offering: Offering, whose: str) -> list[Obstacle]:
+    """Every limit that one more node of the offering would break, with what is used, the limit and what the node adds."""
+    found = []
+    cap, total = limits.cost_microusd_per_hour, used.cost_microusd_per_hour + offering.price_microusd_per_hour
+    if cap is not None and total > cap:
+        text = f"{whose} allows {an_hour(cap)}, {an_hour(used.cost_microusd_per_hour)} is spent"
+        found.append(Obstacle(Why.LIMIT, f"{whose}: cost", text))
+    if limits.nodes is not None and used.nodes + 1 > limits.nodes:
+        text = f"{whose} allows {count(limits.nodes, 'node')}, {used.nodes} in use"
+        found.append(Obstacle(Why.LIMIT, f"{whose}: nodes", text))
+    for name, most in sorted(limits.resources.items()):
+        there, added = used.resources.get(name, 0), offering.allocatable.get(name, 0)
+        if added and there + added > most:
+            text = f"{whose} allows {name} {exact_amount(name, most)}, {amount(name, there)} in use"
+            found.append(Obstacle(Why.LIMIT, f"{whose}: {name}", text))
+    return found
+
+
+def reasons_for(problem: Problem, pod: Pod, situation: Situation | None = None) -> tuple[GroupedReason, ...]:
+    """Why ``pod`` has no place: offerings first, then existing nodes. Hand over one ``Situation`` for many pods: it remembers.
+
+    The numbers of offerings add up to all offerings, those of nodes to all nodes, so that nothing is left unsaid.
+    """
+    return _Answer(situation or Situation(problem), pod).reasons()
+
+
+def unplaced_with_reasons(
+    problem: Problem, launches: Iterable[Launch], placements: Iterable[Placement], pods: Iterable[str]
+) -> tuple[Unplaced, ...]:
+    """``Plan.unplaced`` for pods that a plan of these launches and placements leaves out, by name."""
+    situation = Situation(problem, launches, placements)
+    known: dict[object, tuple[GroupedReason, ...]] = {}
+    result = []
+    for key in sorted(pods):
+        pod = situation.pods[key]
+        alike = (id(pod.spec), id(situation.rule(pod)), pod.namespace, tuple(sorted(pod.labels.items())) if _counted(pod) else (), pod.gang)
+        if alike not in known:
+            known[alike] = reasons_for(problem, pod, situation)
+        result.append(Unplaced(key, known[alike]))
+    return tuple(result)
+
+
+def _counted(pod: Pod) -> bool:
+    return bool(pod.spec.spread or pod.spec.affinity or pod.spec.anti_affinity)
+
+
+class _Answer:
+    """One pod's reasons, from what no plan changes to what this plan has used up."""
+
+    def __init__(self, situation: Situation, pod: Pod) -> None:
+        self.situation, self.pod = situation, pod
+
+    def reasons(self) -> tuple[GroupedReason, ...]:
+        problem = self.situation.problem
+        if not problem.offerings and not problem.nodes:
+            return (GroupedReason(Why.NOTHING_OFFERED, "there is no offering and no node at all"),)
+        offerings, open_choices = self._offerings()
+        nodes = self._nodes()
+        found = [GroupedReason(group.code, group.message, offerings=group.places) for group in grouped(offerings)]
+        found += [GroupedReason(group.code, group.message, nodes=group.places) for group in grouped(nodes)]
+        if self.pod.gang is not None and (open_choices or not found):
+            found.insert(0, self._gang())
+        elif open_choices:
+            found.append(self._left_out(open_choices))
+        return tuple(found)
+
+    def _offerings(self) -> tuple[list[tuple[Sequence[Obstacle], int]], int]:
+        """Obstacles of each group of offerings, and how many offerings have none even after the plan."""
+        places: list[tuple[Sequence[Obstacle], int]] = []
+        possible: list[Offering] = []
+        for choice in self.situation.choices(self.pod):
+            if choice.obstacles:
+                places.append((choice.obstacles, len(choice.offerings)))
+            else:
+                possible.extend(choice.offerings)
+        trials = Trials(self.situation, self.pod)
+        left = 0
+        for offering in possible:
+            obstacles = self.situation.plan_obstacles(offering, self.pod) or trials.obstacles(offering)
+            if obstacles:
+                places.append((obstacles, 1))
+            else:
+                left += 1
+        return places, left
+
+    def _nodes(self) -> list[tuple[Sequence[Obstacle], int]]:
+        situation, pod = self.situation, self.pod
+        free = situation.free_after_plan() if situation.placements else {}
+        places: list[tuple[Sequence[Obstacle], int]] = []
+        for node in situation.problem.nodes:
+            obstacles = situation.static_node_obstacles(pod, node, free.get(node.name, node.free))
+            if not obstacles and (_counted(pod) or pod.spec.exclusive_claims or situation.placements):
+                obstacles = obstacles_of(situation.state(), pod, node.name)
+            if obstacles:
+                places.append((obstacles, 1))
+        return places
+
+    def _gang(self) -> GroupedReason:
+        assert self.pod.gang is not None
+        gang = self.pod.gang
+        return GroupedReason(Why.GANG, f"gang {gang.name} starts with {gang.minimum} more pods or not at all, and so many found no place")
+
+    def _left_out(self, number: int) -> GroupedReason:
+        return GroupedReason(
+            Why.LIMIT,
+            "possible by every rule, but left out under stock, limits and more urgent pods, or within the search's budget",
+            number,
+        )
+
+
+def obstacles_of(state: State, pod: Pod, node: str) -> list[Obstacle]:
+    """What the scheduler's filters say of one node of a finished plan."""
+    return [Obstacle(reason.code, reason.message, reason.message) for reason in state.why_not(pod, node)]
+
+
+class Trials:
+    """A new node put beside the finished plan, once for each domain: does spread or affinity refuse the pod there?"""
+
+    def __init__(self, situation: Situation, pod: Pod) -> None:
+        self._situation, self._pod = situation, pod
+        spec = pod.spec
+        keys = {constraint.topology_key for constraint in spec.spread}
+        keys |= {term.topology_key for term in (*spec.affinity, *spec.anti_affinity)}
+        self._keys = tuple(sorted(keys))
+        self._known: dict[tuple[str | None, ...], list[Obstacle]] = {}
+        self._wanted = bool(keys or spec.exclusive_claims) and len(situation.problem.pods) <= MOST_PODS_FOR_TRIALS
+
+    def obstacles(self, offering: Offering) -> list[Obstacle]:
+        if not self._wanted:
+            return []
+        domain = tuple(self._situation.view(offering).labels.get(key) for key in self._keys)
+        if domain not in self._known:
+            self._known[domain] = self._try(offering) if len(self._known) < MOST_TRIALS else []
+        return self._known[domain]
+
+    def _try(self, offering: Offering) -> list[Obstacle]:
+        name = "a-new-node"
+        state = self._situation.fresh_state()
+        state.launch(name, offering)
+        return obstacles_of(state, self._pod, name)
