@@ -75,7 +75,7 @@ class _Row(msgspec.Struct):
 
 
 def read_catalog(source: str | Path | bytes | Source) -> Found:
-    """Offerings of a catalog: a path, or the text itself (bytes, or a string of several lines), CSV, YAML or JSON.
+    """Offerings of a catalog: a path, or the text itself (bytes, or a string of several lines or in brackets), CSV, YAML or JSON.
 
     Raises InputError for text that is no catalog, EnvironmentProblem for a file that cannot be read.
     """
@@ -226,7 +226,7 @@ def _source(source: str | Path | bytes | Source) -> Source:
         return source
     if isinstance(source, bytes):
         return Source("catalog", source)
-    if isinstance(source, str) and "\n" in source:
+    if isinstance(source, str) and ("\n" in source or source.lstrip()[:1] in ("", "[", "{")):
         return Source("catalog", source.encode())
     try:
         return Source(str(source), Path(source).read_bytes())
