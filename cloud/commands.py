@@ -52,7 +52,7 @@ def catalog() -> None:
 @click.option("--family", "families", multiple=True, help="Instance family, such as m7g. Repeatable.")
 @click.option("--capacity-type", "capacity_types", multiple=True, help="on-demand, spot or reserved. Repeatable.")
 @click.option("--zone", "zones", multiple=True, help="Zone. Repeatable.")
-@click.option("--gpu", default="", help='Part of a GPU model, such as t4, or "any".')
+@click.option("--gpu", default="", help='GPU model, such as t4 or a100, or "any".')
 @click.option("--arch", default="", help="amd64 or arm64.")
 @click.option("--min-cpu", default="0", metavar="QUANTITY", help="Least allocatable cpu, such as 4 or 3500m.")
 @click.option("--min-memory", default="0", metavar="QUANTITY", help="Least allocatable memory, such as 16Gi.")
@@ -290,7 +290,7 @@ def _print_type(data: dict[str, Any]) -> None:
     rows = []
     for line in data["offerings"]:
         price = line.get("price", {})
-        told = f"{price['kind']}, {price['text']}, {price['date']}" if price else ""
+        told = f"{price['text']}, {price['date']}" + (" (estimate)" if price["kind"] == "estimate" else "") if price else ""
         rows.append((line["capacityType"], line["pricePerHour"], line["region"], ", ".join(line["zones"]), told))
     print_table(("capacity", "price/h", "region", "zones", "price is"), rows)
 

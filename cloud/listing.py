@@ -10,7 +10,7 @@ from packer.model import ARCH, CPU, FAMILY, GPU_COUNT, GPU_MODEL, MEMORY, Offeri
 
 @dataclass(frozen=True, slots=True)
 class Filter:
-    """What to keep. Empty and None mean no restriction; ``gpu`` is part of a model's name, or "any"."""
+    """What to keep. Empty and None mean no restriction; ``gpu`` is a model, as people write it, or "any"."""
 
     families: tuple[str, ...] = ()
     capacity_types: tuple[str, ...] = ()
@@ -29,7 +29,7 @@ class Filter:
             (not self.families or labels.get(FAMILY) in self.families)
             and (not self.capacity_types or key.capacity_type in self.capacity_types)
             and (not self.zones or key.zone in self.zones)
-            and (not self.gpu or (bool(model) and (self.gpu == "any" or self.gpu.lower() in model.lower())))
+            and (not self.gpu or (bool(model) and (self.gpu == "any" or words(self.gpu) <= words(model))))
             and (not self.arch or labels.get(ARCH) == self.arch)
             and offering.allocatable.get(CPU, 0) >= self.min_cpu_milli
             and offering.allocatable.get(MEMORY, 0) >= self.min_memory_bytes
