@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from packer.model import ARCH, CPU, FAMILY, GPU_COUNT, GPU_MODEL, MEMORY, Offering, OfferingKey
+from packer.parse.gpus import words
 
 
 @dataclass(frozen=True, slots=True)

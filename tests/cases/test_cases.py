@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 import pytest
+import yaml
 
 from packer import parse
 from packer.check import check_plan
@@ -24,7 +25,7 @@ ORDERS = 4
 def problem_of(case: Case) -> Problem:
     """As the command line does it: objects as JSON bytes, the catalog as YAML text, the policy as YAML text."""
     raw = parse.read_objects([json.dumps(case.document()).encode()])
-    offerings, notices = parse.read_catalog(json.dumps(list(case.offers)))
+    offerings, notices = parse.read_catalog(yaml.safe_dump({"catalog": list(case.offers)}))
     policy = load_policy(case.policy) if case.policy else None
     return parse.build_problem(raw, offerings, policy, notices)
 
