@@ -168,7 +168,7 @@ def _undominated(fleet: Fleet, allowed: Bools, cell: Ints, permits: Sequence[_Pe
         if len(fleet.classes) * n < 4_000_000
         else allowed[:, :n]
     )
-    distinct = np.unique(usable, axis=0)
+    distinct = _distinct_rows(usable)
     rate = np.array([o.interruptions_per_hour_ppm for o in fleet.offerings], np.int64)
     asked = sorted({name for c in fleet.classes for name in c.spec.requests})
     raw = np.array([[o.allocatable.get(name, 0) for name in asked] for o in fleet.offerings], np.int64).reshape(n, len(asked))
@@ -179,6 +179,15 @@ def _undominated(fleet: Fleet, allowed: Bools, cell: Ints, permits: Sequence[_Pe
     _, group = np.unique(same, axis=0, return_inverse=True)
     keep = dominance_of(np.hstack([fleet.cap[:n], raw]), price, distinct, worse, np.asarray(group, np.int64).reshape(-1), scarce)
     return np.nonzero(keep)[0].astype(np.int64)
+
+
+def _distinct_rows(table: Bools) -> Bools:
+    """The distinct rows, in order of first appearance."""
+    packed = np.packbits(table, axis=1)
+    first: dict[bytes, int] = {}
+    for i, row in enumerate(packed):
+        first.setdefault(row.tobytes(), i)
+    return table[list(first.values())]
 
 
 def _has_limits(limits: Limits) -> bool:
@@ -326,8 +335,6 @@ class _Rows:
         for b, out in enumerate(self._uncharged):
             for rule in out:
                 most[rule_of == rule, b] = 0
-        counts = np.array([len(c.pods) for c in fleet.classes], np.int64)
-        most = np.minimum(most, counts[:, None])
         return Opened(
             bins=tuple(self._bins),
             host_of=host_of,

@@ -10,22 +10,89 @@ from typing import NamedTuple
 
 import numpy as np
 
-from packer.arrays import ANTI, SPREAD, Bins, Bools, Floats, Groups, Ints, Packing, SideRows, empty_side
+from packer.arrays import AFFINITY, ANTI, SPREAD, Bins, Bools, Floats, Groups, Ints, Packing, SideRows, empty_side
 from packer.integer import Split, split
 
 MOST_REGIMES = 12
 
 
 class Part(NamedTuple):
-    """A packing after the split: ``parent`` int64[I'] is the item of the whole packing that each of its items comes from."""
+    """A packing with no rule over domains left, whose items are as few as can be.
+
+    ``sources`` names, for each item of the part, the (item of the whole packing, how many of it) that it stands for; ``kinds`` int64[B']
+    are the bin kinds of the whole packing that the part has.
+    """
 
     packing: Packing
-    parent: Ints
+    sources: tuple[tuple[tuple[int, int], ...], ...]
+    kinds: Ints
+
+    @property
+    def first(self) -> Ints:
+        """int64[I']: the first source of each item."""
+        return np.array([source[0][0] for source in self.sources], np.int64)
 
 
-def whole(packing: Packing) -> Part:
-    """The packing itself, when no rule over domains exists."""
-    return Part(packing, np.arange(len(packing.count), dtype=np.int64))
+def whole(packing: Packing, gang: Ints) -> Part:
+    """The packing itself, when no rule over domains exists. ``gang`` int64[I] keeps items of different gangs apart."""
+    kinds = np.arange(len(packing.price), dtype=np.int64)
+    return _merged(packing, gang, kinds, [((i, int(n)),) for i, n in enumerate(packing.count)])
+
+
+def with_kinds(packing: Packing, kinds: Ints) -> Packing:
+    """The packing with some of its bin kinds only."""
+    return packing._replace(
+        cap=packing.cap[kinds],
+        price=packing.price[kinds],
+        most=packing.most[:, kinds],
+        adder=packing.adder[:, kinds],
+        needs_met=packing.needs_met[:, kinds],
+        stock_group=packing.stock_group[kinds],
+        limit_use=packing.limit_use[:, kinds],
+        cell=packing.cell[kinds],
+        existing=packing.existing[kinds],
+    )
+
+
+def merged_index(packing: Packing, also: Ints | None = None) -> Ints:
+    """int64[I]: a number for each item, equal for items that cannot be told apart (``also`` [I, …] counts too), in order of appearance."""
+    tables = [packing.demand, packing.weight[:, None], packing.tier[:, None], packing.most, packing.adder]
+    relations = [packing.clash, packing.clash.T, packing.needs, packing.needs.T, packing.needs_met]
+    tables += [np.packbits(table, axis=1) for table in relations if table.any()]
+    if also is not None:
+        tables.append(also.reshape(len(packing.count), int(np.prod(also.shape[1:], dtype=np.int64))))
+    rows = [np.ascontiguousarray(table) for table in tables]
+    known: dict[bytes, int] = {}
+    keys = (b"".join(row[i].tobytes() for row in rows) for i in range(len(packing.count)))
+    return np.array([known.setdefault(key, len(known)) for key in keys], np.int64)
+
+
+def merge(packing: Packing, index: Ints) -> Packing:
+    """One item for each number of ``index`` (from :func:`merged_index`), with all their counts."""
+    if len(index) == 0 or index[-1] == len(index) - 1 == index.max():
+        return packing
+    _, first = np.unique(index, return_index=True)
+    count = np.zeros(len(first), np.int64)
+    np.add.at(count, index, packing.count)
+    return packing._replace(
+        demand=packing.demand[first],
+        count=count,
+        weight=packing.weight[first],
+        tier=packing.tier[first],
+        most=packing.most[first],
+        adder=packing.adder[first],
+        clash=packing.clash[np.ix_(first, first)],
+        needs=packing.needs[np.ix_(first, first)],
+        needs_met=packing.needs_met[first],
+    )
+
+
+def _merged(packing: Packing, gang: Ints, kinds: Ints, sources: list[tuple[tuple[int, int], ...]]) -> Part:
+    index = merged_index(packing, gang)
+    together: list[tuple[tuple[int, int], ...]] = [()] * (int(index.max(initial=-1)) + 1)
+    for i, number in enumerate(index):
+        together[number] += sources[i]
+    return Part(merge(packing, index), tuple(together), kinds)
 
 
 def has_domains(groups: Groups) -> bool:
@@ -34,33 +101,58 @@ def has_domains(groups: Groups) -> bool:
 
 
 def regimes(packing: Packing, groups: Groups) -> list[Bools]:
-    """Sets of bins that a plan might use: all; and, for each domain of each rule, only that domain's new bins. Existing bins always.
+    """Sets of bins that a plan might use: for each domain of each rule only that domain's new bins, and last all. Existing bins always.
 
     A plan opens domains by what it buys (formulation.md, row 6): buying in one zone alone can be cheaper than spreading over all.
     """
     everything = np.ones(len(packing.price), np.bool_)
-    found = [everything]
+    found = []
     if has_domains(groups):
         for q in np.nonzero(~groups.host)[0]:
             for d in np.unique(groups.domain[q][~packing.existing]):
                 found.append(packing.existing | (groups.domain[q] == d))
     unique: list[Bools] = []
-    for mask in found:
+    for mask in [*found[: MOST_REGIMES - 1], everything]:
         if not any((mask == other).all() for other in unique):
             unique.append(mask)
-    return unique[:MOST_REGIMES]
+    return unique
 
 
-def part_of(packing: Packing, groups: Groups, usable: Bools, target: Floats, deterministic_time: float) -> Part | None:
+def part_of(
+    packing: Packing, groups: Groups, gang: Ints, usable: Bools, target: Floats, deterministic_time: float
+) -> Part | None:
     """The packing split over cells near ``target`` float[I, Z], using ``usable`` bins only. None when no split was found in the time."""
-    closed = packing._replace(most=np.where(usable[None, :], packing.most, 0))
     if not has_domains(groups):
-        return whole(closed)
-    found = split(closed, groups, target, usable, deterministic_time)
-    return None if found is None else _parted(closed, found)
+        return whole(packing, gang)
+    kinds = np.nonzero(usable)[0].astype(np.int64)
+    open_only = with_kinds(packing, kinds)
+    rules = groups._replace(domain=groups.domain[:, kinds], counts=groups.counts[:, kinds], held_bin=groups.held_bin[:, kinds])
+    found = _only_split(open_only, rules) or split(open_only, rules, target, deterministic_time)
+    return None if found is None else _parted(open_only, gang, kinds, found)
 
 
-def _parted(packing: Packing, found: Split) -> Part:
+def _only_split(packing: Packing, groups: Groups) -> Split | None:
+    """The split when every domain rule has one domain to use and is content with all its pods there; None when there is a choice to make."""
+    zoned = np.zeros(len(packing.count), np.bool_)
+    for q in np.nonzero(~groups.host)[0]:
+        carriers = groups.carrier[q]
+        domains = set(np.unique(groups.domain[q][~packing.existing]).tolist()) | set(np.nonzero(groups.stands[q])[0].tolist())
+        if len(domains) != 1 or groups.held[q].any() or packing.existing.any():
+            return None
+        alone = groups.kind[q] == SPREAD and groups.min_domains[q] <= 1
+        joined = groups.kind[q] == AFFINITY and bool((groups.member[q][carriers] > 0).all())
+        if -1 in domains or not (alone or joined):
+            return None
+        zoned |= carriers | (groups.member[q] > 0)
+    cells = np.unique(packing.cell)
+    if len(cells) != 1:
+        return None
+    amount = np.zeros((len(packing.count), int(packing.cell.max()) + 1), np.int64)
+    amount[:, cells[0]] = np.where(zoned & (packing.most > 0).any(1), packing.count, 0)
+    return Split(amount, zoned, np.where(zoned, packing.count - amount.sum(1), 0))
+
+
+def _parted(packing: Packing, gang: Ints, kinds: Ints, found: Split) -> Part:
     parent, count, cell = [], [], []
     for i in range(len(packing.count)):
         if not found.zoned[i]:
@@ -74,7 +166,7 @@ def _parted(packing: Packing, found: Split) -> Part:
             cell.append(int(z))
     origin, where = np.array(parent, np.int64), np.array(cell, np.int64)
     inside = (where[:, None] == -1) | (where[:, None] == packing.cell[None, :])
-    return Part(
+    return _merged(
         packing._replace(
             demand=packing.demand[origin],
             count=np.array(count, np.int64),
@@ -86,16 +178,52 @@ def _parted(packing: Packing, found: Split) -> Part:
             needs=packing.needs[np.ix_(origin, origin)],
             needs_met=packing.needs_met[origin],
         ),
-        origin,
+        gang[origin],
+        kinds,
+        [((i, n),) for i, n in zip(parent, count, strict=True)],
     )
 
 
-def fold(bins: Bins, parent: Ints, items: int) -> Bins:
-    """Patterns over a part's items as patterns over the whole packing's."""
-    pattern = np.zeros((len(bins.kind), items), np.int64)
-    for i, origin in enumerate(parent):
-        pattern[:, origin] += bins.pattern[:, i]
+def gathered(bins: Bins, index: Ints) -> Bins:
+    """Patterns over items as patterns over merged items (``index`` from :func:`merged_index`)."""
+    pattern = np.zeros((len(bins.kind), int(index.max(initial=-1)) + 1), np.int64)
+    np.add.at(pattern.T, index, bins.pattern.T)
     return Bins(bins.kind, bins.times, pattern)
+
+
+def fold(bins: Bins, part: Part, items: int) -> Bins:
+    """Patterns over a part's items as patterns over the whole packing's ``items``: sources are used up one after the other."""
+    queues = [[list(source) for source in reversed(sources)] for sources in part.sources]
+    rows: dict[tuple[int, bytes], int] = {}
+    for kind, times, pattern in zip(bins.kind, bins.times, bins.pattern, strict=True):
+        held = [(int(i), int(pattern[i])) for i in np.nonzero(pattern)[0]]
+        left = int(times)
+        while left:
+            alike = min([left, *(queues[i][-1][1] // n for i, n in held)])
+            row = np.zeros(items, np.int64)
+            for i, n in held:
+                _draw(queues[i], n, max(alike, 1), row)
+            key = (int(part.kinds[kind]), row.tobytes())
+            rows[key] = rows.get(key, 0) + max(alike, 1)
+            left -= max(alike, 1)
+    return Bins(
+        np.array([kind for kind, _ in rows], np.int64),
+        np.array(list(rows.values()), np.int64),
+        np.array([np.frombuffer(row, np.int64) for _, row in rows], np.int64).reshape(len(rows), items),
+    )
+
+
+def _draw(queue: list[list[int]], each: int, times: int, row: Ints) -> None:
+    """Take ``each`` × ``times`` from the queue's end into ``row``; only a single bin may draw on several sources."""
+    need = each * times
+    while need:
+        source = queue[-1]
+        take = min(need, source[1])
+        row[source[0]] += take // times
+        source[1] -= take
+        need -= take
+        if not source[1] and len(queue) > 1:
+            queue.pop()
 
 
 def even_target(packing: Packing, usable: Bools) -> Floats:

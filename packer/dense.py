@@ -96,24 +96,20 @@ def build(problem: Problem) -> Dense:
             _apply_host_rule(rule, classes, count, opened.host_of, len(offerings), per_pod, relaxed, clash, needs, needs_met, glue)
     items, left = _items(classes, count, glue, demand, opened.cap, per_pod)
     left_out = left_out + left
-    share = np.zeros((len(items), len(classes)), np.int64)
-    for i, item in enumerate(items):
-        for c, n in item.parts:
-            share[i, c] = n
     tiers = sorted({c.priority for c in classes}, reverse=True)
-    class_tier = np.array([tiers.index(c.priority) for c in classes], np.int64)
-    uses = share > 0
+    rank = {priority: tier for tier, priority in enumerate(tiers)}
+    share_of_devices = problem.device_share[0] if problem.device_share and problem.device_share[0] in resources else None
     packing = Packing(
-        demand=share @ demand,
+        demand=_summed(items, demand),
         count=np.array([item.count for item in items], np.int64),
-        weight=share.sum(1),
-        tier=np.array([class_tier[uses[i]].min() for i in range(len(items))], np.int64),
+        weight=np.array([sum(n for _, n in item.parts) for item in items], np.int64),
+        tier=np.array([min(rank[classes[c].priority] for c, _ in item.parts) for item in items], np.int64),
         cap=opened.cap,
         price=opened.price,
-        most=_item_most(share, per_pod),
-        adder=share @ opened.adder,
-        clash=_lift(uses, clash),
-        needs=_lift(uses, needs),
+        most=_item_most(items, per_pod),
+        adder=_summed(items, opened.adder),
+        clash=_lift(items, clash),
+        needs=_lift(items, needs),
         needs_met=needs_met[[item.parts[0][0] for item in items]].reshape(len(items), len(opened.bins)),
         stock_group=opened.stock_group,
         stock=opened.stock,
@@ -121,7 +117,7 @@ def build(problem: Problem) -> Dense:
         limit=opened.limit,
         cell=opened.cell,
         existing=np.array([b.existing for b in opened.bins], np.bool_),
-        device_resource=resources.index(problem.device_share[0]) if problem.device_share and problem.device_share[0] in resources else -1,
+        device_resource=-1 if share_of_devices is None else resources.index(share_of_devices),
         device_size=problem.device_share[1] if problem.device_share else 1,
     )
     gang_names = tuple(sorted({c.gang for c in classes if c.gang}))
@@ -132,8 +128,8 @@ def build(problem: Problem) -> Dense:
         items=tuple(items),
         bins=opened.bins,
         packing=packing,
-        bound_most=_item_most(share, relaxed),
-        groups=_group_arrays(pod_rules, share, opened.bins, opened.host_of, hosts, len(offerings)),
+        bound_most=_item_most(items, relaxed),
+        groups=_group_arrays(pod_rules, items, opened.bins, opened.host_of, hosts, len(offerings)),
         gang=np.array([gang_index.get(classes[item.parts[0][0]].gang, -1) for item in items], np.int64),
         gang_minimum=np.array([minimum[name] for name in gang_names], np.int64),
         gang_names=gang_names,
@@ -329,29 +325,45 @@ def _largest_glued(members: list[int], classes: Sequence[PodClass], count: Ints,
     return best
 
 
-def _item_most(share: Ints, per_pod: Ints) -> Ints:
-    """int64[I, B]: most items of a kind in a bin, from the most pods of each part."""
-    out = np.empty((len(share), per_pod.shape[1]), np.int64)
-    for i, parts in enumerate(share):
-        used = np.nonzero(parts)[0]
-        out[i] = per_pod[used[0]] if len(used) == 1 and parts[used[0]] == 1 else (per_pod[used] // parts[used][:, None]).min(0)
+def _summed(items: Sequence[Item], of_class: Ints) -> Ints:
+    """[I, …]: what one item takes, from what one pod of each class takes."""
+    out = of_class[[item.parts[0][0] for item in items]].reshape(len(items), of_class.shape[1])
+    for i, item in enumerate(items):
+        if item.parts[0][1] != 1 or len(item.parts) > 1:
+            out[i] = sum(n * of_class[c] for c, n in item.parts)
     return out
 
 
-def _lift(uses: Bools, relation: Bools) -> Bools:
+def _item_most(items: Sequence[Item], per_pod: Ints) -> Ints:
+    """int64[I, B]: most items of a kind in a bin, from the most pods of each part."""
+    out = per_pod[[item.parts[0][0] for item in items]].reshape(len(items), per_pod.shape[1])
+    for i, item in enumerate(items):
+        if item.parts[0][1] != 1 or len(item.parts) > 1:
+            out[i] = np.min([per_pod[c] // n for c, n in item.parts], axis=0)
+    return out
+
+
+def _lift(items: Sequence[Item], relation: Bools) -> Bools:
     """A relation between classes as one between items."""
     if not relation.any():
-        return np.zeros((len(uses), len(uses)), np.bool_)
-    lifted = (uses.astype(np.int64) @ relation.astype(np.int64) @ uses.T.astype(np.int64)) > 0
+        return np.zeros((len(items), len(items)), np.bool_)
+    first = [item.parts[0][0] for item in items]
+    lifted = relation[np.ix_(first, first)]
+    for i, item in enumerate(items):
+        if len(item.parts) > 1:
+            for j, other in enumerate(items):
+                lifted[i, j] = any(relation[c, d] for c, _ in item.parts for d, _ in other.parts)
+                lifted[j, i] = any(relation[d, c] for c, _ in item.parts for d, _ in other.parts)
     np.fill_diagonal(lifted, False)
     return lifted
 
 
 def _group_arrays(
-    pod_rules: Sequence[groups.PodRule], share: Ints, bins: Sequence[Bin], host_of: Ints, hosts: HostTable, offerings: int
+    pod_rules: Sequence[groups.PodRule], items: Sequence[Item], bins: Sequence[Bin], host_of: Ints, hosts: HostTable, offerings: int
 ) -> Groups:
     """The rules as arrays over items and bins, for the split over domains and the exact model."""
-    items, kinds, q = len(share), len(bins), len(pod_rules)
+    kinds, q = len(bins), len(pod_rules)
+    parts = [(i, c, n) for i, item in enumerate(items) for c, n in item.parts]
     domain = np.zeros((q, kinds), np.int64)
     widest = 1
     tables = []
@@ -365,14 +377,16 @@ def _group_arrays(
     stands = np.zeros((q, widest), np.bool_)
     held_bin = np.zeros((q, kinds), np.int64)
     counts = np.zeros((q, kinds), np.bool_)
-    carrier = np.zeros((q, items), np.bool_)
-    member = np.zeros((q, items), np.int64)
+    carrier = np.zeros((q, len(items)), np.bool_)
+    member = np.zeros((q, len(items)), np.int64)
     packed = {host for kind in bins for host in kind.hosts}
     aside = [[rule.held.get(h, 0) for h in range(offerings, hosts.size) if rule.counts[h] and h not in packed] for rule in pod_rules]
     for r, rule in enumerate(pod_rules):
         counts[r] = rule.counts[host_of]
-        carrier[r] = (share[:, sorted(rule.carriers)] > 0).any(1)
-        member[r] = share[:, sorted(rule.members)].sum(1)
+        carriers, members = set(rule.carriers), set(rule.members)
+        for i, c, n in parts:
+            carrier[r, i] |= c in carriers
+            member[r, i] += n if c in members else 0
         for host, n in rule.held.items():
             held_bin[r][host_of == host] = n
             if not rule.per_host and tables[r][host] != ABSENT:

@@ -414,11 +414,11 @@ class Split(NamedTuple):
     unplaced: Ints
 
 
-def split(packing: Packing, groups: Groups, target: Floats, usable: Bools, deterministic_time: float) -> Split | None:
+def split(packing: Packing, groups: Groups, target: Floats, deterministic_time: float) -> Split | None:
     """Spread items over cells so that every rule over domains holds, as near as can be to ``target`` float[I, Z].
 
-    ``usable`` bool[B]: bins that the plan may use; each cell with a usable new bin counts as opened, so that the split stays valid
-    whichever of them the plan opens. None when the model has no answer in the time.
+    Each cell with a new bin counts as opened, so that the split stays valid whichever of them the plan opens. None when the model has no
+    answer in the time.
     """
     cells = target.shape[1]
     over = [q for q in range(len(groups.kind)) if not groups.host[q]]
@@ -429,7 +429,7 @@ def split(packing: Packing, groups: Groups, target: Floats, usable: Bools, deter
     amount: dict[tuple[int, int], cp_model.IntVar] = {}
     for i in map(int, np.nonzero(zoned)[0]):
         for z in range(cells):
-            if ((packing.most[i] > 0) & usable & (packing.cell == z)).any():
+            if ((packing.most[i] > 0) & (packing.cell == z)).any():
                 amount[i, z] = model.new_int_var(0, int(packing.count[i]), "")
 
     def present(value: Linear) -> cp_model.IntVar:
@@ -439,7 +439,7 @@ def split(packing: Packing, groups: Groups, target: Floats, usable: Bools, deter
         return some
 
     for q in over:
-        _add_rule(model, groups, q, _cell_places(packing, groups, q, amount, usable, cells), present)
+        _add_rule(model, groups, q, _cell_places(packing, groups, q, amount, cells), present)
     missing: Linear = 0
     tiers = int(packing.tier.max(initial=0))
     for i in map(int, np.nonzero(zoned)[0]):
@@ -466,7 +466,7 @@ def split(packing: Packing, groups: Groups, target: Floats, usable: Bools, deter
 
 
 def _cell_places(
-    packing: Packing, g: Groups, q: int, amount: dict[tuple[int, int], cp_model.IntVar], usable: Bools, cells: int
+    packing: Packing, g: Groups, q: int, amount: dict[tuple[int, int], cp_model.IntVar], cells: int
 ) -> list[_Place]:
     """The rule's domains as sums of cells."""
     domain_of_cell = np.full(cells, -1, np.int64)
@@ -476,7 +476,7 @@ def _cell_places(
         z = packing.cell[b]
         domain_of_cell[z] = g.domain[q, b]
         counted[z] = g.counts[q, b] or g.kind[q] != SPREAD
-        opened[z] |= usable[b]
+        opened[z] = True
     places = []
     for d in range(g.held.shape[1]):
         inside = [z for z in range(cells) if domain_of_cell[z] == d and counted[z]]

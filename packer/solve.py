@@ -84,6 +84,8 @@ class _Best:
     bins: Bins
     lost: tuple[int, ...]
     cost: int
+    inner: Bins | None = None
+    """The same over the items of the part that it was found in."""
 
     def rank(self) -> tuple[tuple[int, ...], int, int]:
         return self.lost, self.cost, int(self.bins.times.sum())
@@ -110,10 +112,19 @@ class _Run:
         self.dense: Dense = build(problem)
         self.packing = self.dense.packing
         self.relaxed = self.packing._replace(most=self.dense.bound_most, needs=np.zeros_like(self.packing.needs))
-        self.side = cells.side_rows(self.relaxed, self.dense.groups)
+        side = cells.side_rows(self.relaxed, self.dense.groups)
+        self.lp_index = cells.merged_index(self.relaxed, np.moveaxis(side.coef, 1, 0))
+        self.lp_packing = cells.merge(self.relaxed, self.lp_index)
+        self.lp_kinds = np.arange(len(self.packing.price), dtype=np.int64)
+        if not len(side.rhs):
+            # No row tells cells apart, so a bin kind in one of them can stand in for its like in all.
+            self.lp_packing = self.lp_packing._replace(cell=np.zeros_like(self.lp_packing.cell))
+            self.lp_kinds = np.nonzero(kernels.dominance(self.lp_packing))[0].astype(np.int64)
+            self.lp_packing = cells.with_kinds(self.lp_packing, self.lp_kinds)
+        self.lp_side = side._replace(coef=side.coef[:, np.unique(self.lp_index, return_index=True)[1], : int(self.lp_packing.cell.max(initial=-1)) + 1])
         self.regimes = cells.regimes(self.packing, self.dense.groups)
-        self.usable: Bools = self.regimes[0]
-        self.part = cells.whole(self.packing)
+        self.usable: Bools = self.regimes[-1]
+        self.part = cells.whole(self.packing, self.dense.gang)
         self.generator: columns.Generator | None = None
         self.searcher: search.Search | None = None
         self.best = self._measured(search.empty(self.packing))
@@ -126,13 +137,15 @@ class _Run:
     # Stages, in the order in which they run.
 
     def first_plan(self) -> None:
-        """Greedy in every regime; the best regime is kept for what follows."""
+        """Greedy in every regime; the best regime is kept for what follows. The last, all domains at once, only if the others fall short."""
         weights = kernels.lone_weights(self.packing)
         for usable in self.regimes:
-            part = cells.part_of(self.packing, self.dense.groups, usable, cells.even_target(self.packing, usable), SPLIT_TIME)
+            if usable.all() and self.best.inner is not None and not any(self.best.lost) and not self.packing.existing.any():
+                break
+            part = self._split(usable, cells.even_target(self.packing, usable))
             if part is None:
                 continue
-            part, found = self._greedy(part, weights[part.parent])
+            part, found = self._greedy(part, weights[part.first])
             if self._offer(part, found):
                 self.usable, self.part = usable, part
         self._stage("greedy")
@@ -173,8 +186,8 @@ class _Run:
         return Result(
             plan=self._plan(assignment),
             certificate=self.proof.certificate,
-            packing=self.relaxed,
-            side=self.side,
+            packing=self.lp_packing,
+            side=self.lp_side,
             allowed_unplaced=self.proof.allowed,
         )
 
@@ -187,7 +200,7 @@ class _Run:
             broken = self._broken_gangs(part, bins)
             if not broken:
                 return part, bins
-            count = np.where(self.dense.gang[part.parent] == broken[0], 0, part.packing.count)
+            count = np.where(self.dense.gang[part.first] == broken[0], 0, part.packing.count)
             part = part._replace(packing=part.packing._replace(count=count))
 
     def _broken_gangs(self, part: cells.Part, bins: Bins) -> list[int]:
@@ -195,7 +208,7 @@ class _Run:
         placed = bins.times @ bins.pattern * part.packing.weight
         broken = []
         for gang, minimum in enumerate(self.dense.gang_minimum):
-            members = self.dense.gang[part.parent] == gang
+            members = self.dense.gang[part.first] == gang
             if 0 < placed[members].sum() < minimum:
                 broken.append((-int(part.packing.tier[members].min()), -int(minimum), gang))
         return [gang for *_, gang in sorted(broken)]
@@ -204,14 +217,25 @@ class _Run:
         """Continue column generation on the relaxed packing; a change of placed counts starts it anew."""
         if self.generator is None or self.proof.allowed != self.best.lost:
             allowed = np.array(self.best.lost, np.int64)
-            self.generator = columns.Generator(self.relaxed, self.side, self.best.bins, allowed)
+            self.generator = columns.Generator(self.lp_packing, self.lp_side, self._lp_start(), allowed)
             certificate = self.proof.certificate
             self.proof = _Proof(allowed=self.best.lost, counts_proven=False, certificate=certificate)
         found = self.generator.run(units)
         if found.lower_bound > self.proof.bound:
             self.proof.bound = min(found.lower_bound, self.best.cost)
             self.proof.certificate = found.certificate
-        self.proof.weights, self.proof.load = found.weights, found.load
+        self.proof.weights = found.weights[self.lp_index]
+        if len(self.lp_side.rhs):
+            share = self.packing.count / np.maximum(self.lp_packing.count[self.lp_index], 1)
+            self.proof.load = found.load[self.lp_index] * share[:, None]
+
+    def _lp_start(self) -> Bins:
+        """The incumbent's bins whose kinds the LP has kept."""
+        position = np.full(len(self.packing.price), -1, np.int64)
+        position[self.lp_kinds] = np.arange(len(self.lp_kinds))
+        known = position[self.best.bins.kind] >= 0
+        bins = Bins(position[self.best.bins.kind[known]], self.best.bins.times[known], self.best.bins.pattern[known])
+        return cells.gathered(bins, self.lp_index)
 
     def _search(self, units: int) -> None:
         """Neighbourhood search in the current part; in the first rounds anew, with better duals and a better split each time."""
@@ -222,16 +246,18 @@ class _Run:
         self.searcher.run(units)
         self._offer(self.part, self.searcher.best)
 
+    def _split(self, usable: Bools, target: Floats) -> cells.Part | None:
+        return cells.part_of(self.packing, self.dense.groups, self.dense.gang, usable, target, SPLIT_TIME)
+
     def _renew_search(self) -> None:
         split = cells.has_domains(self.dense.groups)
         part = self.part
         if split and self.proof.load is not None:
-            part = cells.part_of(self.packing, self.dense.groups, self.usable, self.proof.load, SPLIT_TIME) or part
-        weights = np.maximum(self.proof.weights[part.parent], 1e-3 * kernels.lone_weights(part.packing))
+            part = self._split(self.usable, self.proof.load) or part
+        weights = np.maximum(self.proof.weights[part.first], 1e-3 * kernels.lone_weights(part.packing))
         part, start = self._greedy(part, weights)
-        if not split and self._measured(start).rank() >= self.best.rank():
-            start = self.best.bins
-        self._offer(part, start)
+        if not self._offer(part, start) and self.best.inner is not None and len(self.best.inner.pattern.T) == len(start.pattern.T) and not split:
+            start = self.best.inner
         self.part = part
         self.searcher = search.Search(part.packing, start, weights, lower_bound=self.proof.bound, seed=self.budget.seed + self.round)
 
@@ -263,9 +289,10 @@ class _Run:
         """Take the part's plan if it beats the incumbent."""
         if self._broken_gangs(part, bins):
             return False
-        candidate = self._measured(cells.fold(bins, part.parent, len(self.packing.count)))
+        candidate = self._measured(cells.fold(bins, part, len(self.packing.count)))
         better = candidate.rank() < self.best.rank()
         if better:
+            candidate.inner = bins
             self.best = candidate
         return better
 
