@@ -32,6 +32,8 @@ from packer.obstacles import Obstacle, grouped, label_obstacles, port_obstacles,
 from packer.rules import NodeView, State, existing_view, new_view
 from packer.words import amount, an_hour, count, exact_amount
 
+POD_PRICE = "max-hourly-cost"
+"""Subject of the obstacle that the pod's own price limit makes; a policy's has its rule's message."""
 MOST_TRIALS = 6
 """Domains in which a new node is tried out against the finished plan; each trial builds the cluster's state once."""
 MOST_PODS_FOR_TRIALS = 20_000
@@ -193,10 +195,8 @@ class Situation:
         return self._verdicts[id(rule)]
 
     def _policy_obstacle(self, rule: PolicyRule, offering: Offering) -> Obstacle | None:
-        if policies.allowed(rule, offering):
-            return None
         reason = policies.why_not(rule, offering)
-        return Obstacle(reason.code, reason.message, reason.message)
+        return None if reason is None else Obstacle(reason.code, reason.message, reason.message)
 
     def static_obstacles(self, pod: Pod, offering: Offering) -> list[Obstacle]:
         """What keeps the pod off a fresh node of the offering whatever is planned, other than spread and affinity."""
@@ -215,7 +215,7 @@ class Situation:
         found = [verdict] if verdict else []
         if spec.max_price_microusd_per_hour is not None and offering.price_microusd_per_hour > spec.max_price_microusd_per_hour:
             text = f"dearer than the {an_hour(spec.max_price_microusd_per_hour)} that the pod allows"
-            found.append(Obstacle(Why.MAX_PRICE, "max-hourly-cost", text))
+            found.append(Obstacle(Why.MAX_PRICE, POD_PRICE, text))
         return found
 
     def _device_obstacles(self, pod: Pod) -> list[Obstacle]:

@@ -17,12 +17,14 @@ _SHORT_NAMES = {STORAGE: "storage", "nvidia.com/gpu": "gpu"}
 
 
 def amount(resource: str, value: int) -> str:
-    """``value`` of a resource as a manifest would say it: cpu "7910m", memory "14.5Gi", devices and pods plain.
+    """``value`` of a resource as people read it: cpu "7910m" and "16.6" cores, memory "14.5Gi", devices and pods plain.
 
-    Bytes are exact where one binary unit divides them to a tenth, else rounded down to a tenth of the largest unit that fits.
+    Rounded down to a tenth, cores from ten on and bytes of the largest binary unit that fits.
     """
     if resource == CPU:
-        return f"{value // 1000}" if value % 1000 == 0 else f"{value}m"
+        if value % 1000 == 0:
+            return str(value // 1000)
+        return f"{value}m" if value < 10_000 else f"{value // 1000}.{value // 100 % 10}"
     if resource in (MEMORY, STORAGE) or resource.startswith("hugepages-"):
         return bytes_text(value)
     return str(value)
@@ -46,6 +48,8 @@ def exact_amount(resource: str, value: int) -> str:
             if value >= size and value % size == 0:
                 return f"{value // size}{suffix}"
         return str(value)
+    if resource == CPU and value % 1000:
+        return f"{value}m"
     return amount(resource, value)
 
 

@@ -29,6 +29,7 @@ from packer.model import (
 )
 from packer.obstacles import Obstacle, port_text
 from packer.rules import matches, requirement_text
+from packer.why import POD_PRICE
 from packer.words import an_hour, exact_amount, exact_pair, place_name
 
 WHOLE = 1_000_000
@@ -116,7 +117,7 @@ def _pod_changes(obstacle: Obstacle, given: Input) -> Iterator[Change]:
         rest = tuple(port for port in spec.host_ports if port_text(port) != obstacle.subject)
         text = f"drop host port {obstacle.subject}, or take another one"
         yield _pod_change(text, WHOLE, lambda s: replace(s, host_ports=rest))
-    elif code is Why.MAX_PRICE and given.offering is not None and spec.max_price_microusd_per_hour is not None:
+    elif obstacle.subject == POD_PRICE and given.offering is not None and spec.max_price_microusd_per_hour is not None:
         price, most = given.offering.price_microusd_per_hour, spec.max_price_microusd_per_hour
         text = f"raise the pod's highest price from {an_hour(most)} to {an_hour(price)}"
         yield _pod_change(text, _part(price - most, price), lambda s: replace(s, max_price_microusd_per_hour=price))
@@ -183,7 +184,9 @@ def _with_spread(spec: PodSpec, index: int, constraint: SpreadConstraint) -> Cal
 
 def _policy_changes(obstacle: Obstacle, given: Input, rule: PolicyRule) -> Iterator[Change]:
     """Let the alternative that comes nearest allow this offering."""
-    if given.offering is None or obstacle.code is not Why.POLICY or not rule.alternatives:
+    if given.offering is None or not rule.alternatives:
+        return
+    if obstacle.code not in (Why.POLICY, Why.MAX_PRICE) or obstacle.subject == POD_PRICE:
         return
     offering = given.offering
     needed = [list(_refusals(alternative, offering)) for alternative in rule.alternatives]

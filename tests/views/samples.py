@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
-
-import pytest
 
 from packer.model import (
     CAPACITY_TYPE,
@@ -61,18 +57,7 @@ class Sample:
     plan: Plan
 
 
-@pytest.fixture
-def offering() -> Callable[..., Offering]:
-    return make_offering
-
-
-@pytest.fixture
-def pod() -> Callable[..., Pod]:
-    return make_pod
-
-
-@pytest.fixture
-def sample() -> Sample:
+def rich_sample() -> Sample:
     """Three equal web nodes, a mixed node, a GPU node, an existing node, two kinds of unplaced pods, a gated pod, a warning."""
     daemon = Daemon("kube-system", "agent", PodSpec({"cpu": 100, "memory": GI // 4}))
     offerings = (
@@ -140,9 +125,20 @@ def sample() -> Sample:
     return Sample(problem, plan)
 
 
-@pytest.fixture
-def screenshots() -> Path:
-    """Where browser tests leave pictures for a person to look at."""
-    folder = Path(__file__).parents[2] / ".cache" / "screenshots"
-    folder.mkdir(parents=True, exist_ok=True)
-    return folder
+def large_sample(pods: int = 100_000, per_node: int = 20, classes: int = 100) -> Sample:
+    """Many pods on equal and unequal nodes, for size and speed: ``pods`` of ``classes`` workloads, ``per_node`` on each node."""
+    offering = make_offering("m7.4xlarge", 806_400, 15_890, 58)
+    specs = [PodSpec({"cpu": 300 + 10 * i, "memory": GI}) for i in range(classes)]
+    made = []
+    for i in range(pods):
+        kind = (i // per_node) % classes if i % per_node < per_node - 2 else (i * 7) % classes
+        owner = Owner("ReplicaSet", f"service-{kind:03d}-5d8f7c9b6", f"u{kind}")
+        made.append(Pod("production", f"service-{kind:03d}-5d8f7c9b6-{i:06d}", f"p{i}", specs[kind], owner=owner))
+    launches = tuple(
+        Launch(f"m7-4xlarge-{i:012x}", offering.key, 806_400, tuple(pod.key for pod in made[i : i + per_node]))
+        for i in range(0, pods, per_node)
+    )
+    cost = 806_400 * len(launches)
+    stages = (Stage("greedy", cost + 5_000_000, 1, 0.01), Stage("columns", cost, 500, 2.0, cost - 900_000))
+    plan = Plan(Status.FEASIBLE, launches, (), (), (), (), cost, cost, cost - 900_000, stages)
+    return Sample(Problem(tuple(made), (), (offering,)), plan)
