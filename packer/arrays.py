@@ -99,9 +99,10 @@ class Certificate(NamedTuple):
     """Dual values from which anyone can recompute the bound: integers, in units of 1/scale micro-dollar an hour.
 
     With v[c, b] = class_value[c] - scale·adder[c, b] - Σ_m side_value[m]·coef[m, c, cell[b]] and UB_b ≥ max pattern value of bin kind b:
-    the bound is Σ count·class_value - Σ tier_value·allowed_unplaced - Σ stock_value·stock - Σ limit_value·limit - Σ side_value·rhs
-    + Σ_a min over [low, high] of (Σ_m side_value[m]·aux[m, a])·v_a - Σ_b m_b·max(0, UB_b - …), divided by scale and by the ratio
-    (columns.bound).
+    the numerator is Σ count·class_value - Σ tier_value·allowed_unplaced - Σ stock_value·stock - Σ limit_value·limit - Σ side_value·rhs
+    + Σ_a min over [low, high] of (Σ_m side_value[m]·aux[m, a])·v_a, the ratio r is the greatest of 1 and (UB_b - stock_value[group of b]
+    - Σ limit_value·limit_use) / (price_b·scale), and the bound is numerator / (r·scale), rounded up. Bins of price 0 must have
+    UB_b ≤ stock_value + Σ limit_value·limit_use, and class_value ≤ tier_value·weight where the tier may leave pods out (``bound``).
     """
 
     scale: int

@@ -375,12 +375,24 @@ def fill(t: Tables, b: int, worth: Floats, order: Ints, left: Ints, found: Ints,
     ``order`` holds the bin's entries (indices into the sparse table) at its own places. ``room`` [R] and ``devices`` are scratch.
     Classes with a need wait until a class that they need is in; a pair that needs each other goes in together.
     """
-    lo, hi = t.first[b], t.first[b + 1]
+    count = empty_bin(t, b, found, room, devices)
+    return top_up(t, b, worth, order, left, found, room, devices, count)
+
+
+@njit(cache=True)
+def empty_bin(t: Tables, b: int, found: Ints, room: Ints, devices: Ints) -> int:
+    """Set the scratch of a bin that holds nothing; returns the number of its devices."""
+    for i in range(t.first[b], t.first[b + 1]):
+        found[i] = 0
     for r in range(room.shape[0]):
         room[r] = t.cap[b, r]
-    count = _open_devices(t, b, devices)
-    for i in range(lo, hi):
-        found[i] = 0
+    return _open_devices(t, b, devices)
+
+
+@njit(cache=True)
+def top_up(t: Tables, b: int, worth: Floats, order: Ints, left: Ints, found: Ints, room: Ints, devices: Ints, count: int) -> float:
+    """Add to what ``found`` holds already; returns the value added. The rest as ``fill``."""
+    lo, hi = t.first[b], t.first[b + 1]
     value, waiting = 0.0, True
     while waiting:
         waiting = False
@@ -388,13 +400,14 @@ def fill(t: Tables, b: int, worth: Floats, order: Ints, left: Ints, found: Ints,
         for k in range(lo, hi):
             i = order[k]
             c = t.item[i]
-            if found[i] > 0 or left[c] <= 0 or worth[i] <= 0.0 or (t.clashing[c] and _clashes(t, lo, hi, found, c)):
+            room_for = min(left[c], t.most[i]) - found[i]
+            if room_for <= 0 or worth[i] <= 0.0 or (t.clashing[c] and _clashes(t, lo, hi, found, c)):
                 continue
             if not t.met[i] and not _needed(t, lo, hi, found, c):
                 waiting = True
                 continue
-            n = _put(t, c, min(left[c], t.most[i]), room, devices, count)
-            found[i] = n
+            n = put(t, c, room_for, room, devices, count)
+            found[i] += n
             value += n * worth[i]
             grown = grown or n > 0
         if waiting and not grown:
@@ -435,7 +448,7 @@ def _fits(t: Tables, c: int, n: int, room: Ints) -> int:
 
 
 @njit(cache=True)
-def _put(t: Tables, c: int, n: int, room: Ints, devices: Ints, count: int) -> int:
+def put(t: Tables, c: int, n: int, room: Ints, devices: Ints, count: int) -> int:
     """Put up to n items of class c; returns how many went in."""
     n = _fits(t, c, n, room)
     if n <= 0:
@@ -506,8 +519,8 @@ def _pair(t: Tables, lo: int, hi: int, worth: Floats, order: Ints, left: Ints, f
                 continue
             if not (t.met[j] or t.needs[d, c] or _needed(t, lo, hi, found, d)) or not _both(t, c, d, room):
                 continue
-            found[j] = _put(t, d, 1, room, devices, count)
-            found[i] = _put(t, c, min(left[c], t.most[i]), room, devices, count)
+            found[j] = put(t, d, 1, room, devices, count)
+            found[i] = put(t, c, min(left[c], t.most[i]), room, devices, count)
             if found[i] > 0 and found[j] > 0:
                 return found[i] * worth[i] + found[j] * worth[j]
             # Only devices can refuse here. What they took is lost room in a bin that ends now.

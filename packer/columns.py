@@ -1,0 +1,323 @@
+"""The configuration LP by column generation: good patterns, dual values, and a proven lower bound (formulation.md, 1-14).
+
+Gilmore and Gomory's scheme with Wentges' smoothing (Pessoa et al. 2018). One round: solve the master LP; price every bin kind at
+whole-number values between the LP's duals and those of the best bound so far; the pricing's own upper bounds give a bound (Farley 1990)
+whatever the values are; add the patterns of negative reduced cost. When there are none, a finer stage begins. Work is counted, not timed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import highspy
+import numpy as np
+
+from packer import bound, kernels, pricing
+from packer.arrays import Bins, Certificate, Floats, Ints, Packing, SideRows
+
+UNIT = 20_000_000
+"""Work in one unit, counted by the kernels: about 50 ms of one core of 2024."""
+SMOOTHING = 0.5
+"""Share of the best bound's duals in the values that are priced (Wentges 1997)."""
+COLUMNS_A_ROUND = 30
+STAGES = ((3e-3, 0), (3e-3, 100_000), (1e-3, 300_000), (3e-4, 1_000_000), (1e-4, 3_000_000), (1e-5, 10_000_000), (0.0, 40_000_000))
+"""(patterns worth price × (1 + x) are looked for, work on one bin's tree)."""
+DONE = 1e-7
+"""Relative gap between LP and bound at which nothing is left to gain but rounding."""
+
+
+class Columns(NamedTuple):
+    """Where column generation stands."""
+
+    kinds: Ints
+    """[n] bin kind of each column."""
+    patterns: Ints
+    """[n, C]"""
+    values: Floats
+    """[n] the LP's bins of each column."""
+    weights: Floats
+    """[C] dual values of the classes, micro-dollars an item: those of the best bound."""
+    lp: float
+    """Objective of the LP over these columns, micro-dollars an hour."""
+    lower_bound: int
+    """No plan with the allowed unplaced pods costs less."""
+    certificate: Certificate | None
+    """Proves the bound; None while the bound is 0."""
+    load: Floats
+    """[C, Z] items of each class that the LP puts into bins of each cell."""
+    work: int
+    """Units of work done."""
+    done: bool
+    """Nothing is left to do: more work changes nothing."""
+
+
+Progress = Callable[[float, int, int], None]
+"""Called with (LP objective, lower bound, work in units) after each round."""
+
+
+def generate(
+    packing: Packing, side: SideRows, start: Bins | None, allowed_unplaced: Ints, budget: int, on_progress: Progress | None = None
+) -> Columns:
+    """Column generation for ``budget`` units of work from the patterns of a plan. ``allowed_unplaced`` [K]: pods of each tier left out."""
+    return Generator(packing, side, start, allowed_unplaced).run(budget, on_progress)
+
+
+class Generator:
+    """Column generation that can be continued: a larger budget goes further on the same path, so the bound never falls."""
+
+    def __init__(self, packing: Packing, side: SideRows, start: Bins | None, allowed_unplaced: Ints) -> None:
+        self.packing, self.side = packing, side
+        tiers = max(int(packing.tier.max(initial=0)) + 1, len(allowed_unplaced))
+        self.allowed = np.zeros(tiers, np.int64)
+        self.allowed[: len(allowed_unplaced)] = allowed_unplaced
+        self.tables = kernels.tables(packing)
+        self.knapsacks = pricing.knapsacks(self.tables, packing.count, packing.cell)
+        self.found = pricing.empty_sweep(self.tables, self.knapsacks)
+        self.lone = kernels.lone_weights_of(self.tables)
+        self.scale = self._scale()
+        self.master = Master(packing, side, self.allowed, self.lone)
+        self.master.add(*self._lone_patterns())
+        if start is not None:
+            self.master.add(start.kind, start.pattern)
+        self.bound = 0
+        self.certificate: Certificate | None = None
+        self.centre: Duals | None = None
+        self.stage, self.smoothing, self.work = 0, SMOOTHING, 0
+        self.done = not len(packing.price) or not int(packing.count.sum())
+        self.lp, self.duals = self.master.solve()
+
+    def run(self, units: int, on_progress: Progress | None = None) -> Columns:
+        """Go on for some units of work."""
+        end = self.work + units * UNIT
+        while self.work < end and not self.done:
+            self._round()
+            if on_progress is not None:
+                on_progress(self.lp, self.bound, self.work // UNIT)
+        return self._columns()
+
+    def _round(self) -> None:
+        """Price once, add what is found, solve the master LP again."""
+        if self.master.add(*self._price()):
+            self.lp, self.duals = self.master.solve()
+            self.work += self.master.work
+            self.smoothing = SMOOTHING
+        elif self.smoothing > 0:
+            self.smoothing = 0.0
+        else:
+            self.stage, self.smoothing = self.stage + 1, SMOOTHING
+        self.done = self.stage >= len(STAGES) or self.lp - self.bound <= DONE * self.lp
+
+    def _price(self) -> tuple[Ints, Ints]:
+        """Kinds and patterns of negative reduced cost; on the way, a bound."""
+        p, side = self.packing, self.side
+        margin, nodes = STAGES[self.stage]
+        duals = self._smoothed()
+        trial = self._trial(duals)
+        values = trial.class_value[:, None] - np.tensordot(trial.side_value, side.coef, 1)
+        target = np.ceil((p.price * (1.0 + margin) + _rent(p, duals)) * trial.scale).astype(np.int64)
+        moved = trial.scale * self.tables.adder
+        tie = max(1, trial.scale >> 13)
+        every = np.ones(len(p.price), np.bool_)
+        self.work += pricing.sweep(
+            self.tables, self.knapsacks, np.ascontiguousarray(values), moved, target, p.count, nodes, tie, self.found, every
+        )
+        self._prove(bound.with_stock_values(p, trial._replace(pattern_bound=self.found.bound.copy())), duals)
+        return self._attractive()
+
+    def _smoothed(self) -> Duals:
+        if self.centre is None or self.smoothing == 0.0:
+            return self.duals
+        return Duals(*(self.smoothing * a + (1 - self.smoothing) * b for a, b in zip(self.centre, self.duals, strict=True)))
+
+    def _trial(self, duals: Duals) -> Certificate:
+        """Duals in whole numbers, signs right and rows of the tiers kept; still without pattern bounds and stock values."""
+        p, m = self.packing, len(self.side.rhs)
+        highest = int(4 * max(1.0, float(self.lone.max(initial=0.0))) * self.scale)
+        item = bound.rounded(duals.item, self.scale, np.full(len(p.count), highest))
+        limit = bound.rounded(duals.limit, self.scale, bound.LARGEST // (8 * np.maximum(1, p.limit_use.max(axis=1, initial=0))))
+        steepest = np.maximum(1, np.abs(self.side.coef).max(axis=(1, 2), initial=1))
+        side = bound.rounded(duals.side, self.scale, highest // (steepest * max(1, m)))
+        tier = bound.tier_values(p, item, self.allowed)
+        item = bound.clamped(p, item, tier, self.allowed)
+        return Certificate(
+            self.scale, item, np.zeros(0, np.int64), np.maximum(0, limit), np.maximum(0, side), tier, np.zeros(len(p.price), np.int64)
+        )
+
+    def _prove(self, certificate: Certificate, duals: Duals) -> None:
+        """Keep the certificate if its bound is the best yet; its duals, made feasible, become the centre of smoothing."""
+        found = bound.lower_bound(self.packing, self.side, certificate, self.allowed)
+        if found > self.bound:
+            self.bound, self.certificate = found, certificate
+            r = float(bound.ratio(self.packing, certificate) or 1)
+            self.centre = Duals(*(a / r for a in duals))
+
+    def _attractive(self) -> tuple[Ints, Ints]:
+        """The found patterns of most negative reduced cost for their price, under the LP's own duals."""
+        p, duals = self.packing, self.duals
+        got = np.flatnonzero(self.found.value > 0)
+        pattern = self.found.pattern[got]
+        value = duals.item[:, None] - np.tensordot(duals.side, self.side.coef, 1)
+        paid = p.price + _rent(p, duals)
+        reduced = paid[got] - np.einsum("bc,cb->b", pattern, value[:, p.cell[got]] - p.adder[:, got])
+        relative = reduced / (paid[got] + 1.0)
+        order = np.argsort(relative, kind="stable")
+        order = order[relative[order] < -1e-7][: max(COLUMNS_A_ROUND, int(p.existing.sum()) // 4)]
+        return got[order], pattern[order]
+
+    def _lone_patterns(self) -> tuple[Ints, Ints]:
+        """For each class the pattern that its lone weight stands for, so that no dual value can pass it."""
+        t = self.tables
+        bins = np.repeat(np.arange(len(t.price)), np.diff(t.first))
+        each = np.where(t.existing[bins], np.inf, t.price[bins] / t.most + t.adder)
+        order = np.lexsort((bins, each, t.item))
+        first = np.concatenate([[True], np.diff(t.item[order]) != 0]) if len(order) else np.zeros(0, np.bool_)
+        chosen = order[first]
+        pattern = np.zeros((len(chosen), len(self.packing.count)), np.int64)
+        pattern[np.arange(len(chosen)), t.item[chosen]] = np.minimum(t.most, self.packing.count[t.item])[chosen]
+        return bins[chosen], pattern
+
+    def _scale(self) -> int:
+        """The finest unit, a power of two, in which no pattern's value can pass ``bound.LARGEST``."""
+        filled = np.diff(self.tables.first) > 0
+        items = np.add.reduceat(self.knapsacks.upper, self.tables.first[:-1][filled]) if filled.any() else np.ones(1)
+        dearest = max(1.0, float(self.lone.max(initial=0.0)), float(self.packing.price.max(initial=0)))
+        spare = np.log2(float(bound.LARGEST)) - np.log2(float(items.max())) - np.log2(dearest)
+        # Class values may reach 4 times the dearest, side rows may add as much again.
+        return 1 << int(np.clip(np.floor(spare - 3), 0, 26))
+
+    def _columns(self) -> Columns:
+        kinds, patterns, values = self.master.solution()
+        load = np.zeros((len(self.packing.count), int(self.packing.cell.max(initial=0)) + 1))
+        np.add.at(load.T, self.packing.cell[kinds], patterns * values[:, None])
+        weights = self.duals.item if self.centre is None else self.centre.item
+        return Columns(kinds, patterns, values, weights, self.lp, self.bound, self.certificate, load, self.work // UNIT, self.done)
+
+
+class Duals(NamedTuple):
+    """Dual values in micro-dollars an hour, as floats."""
+
+    item: Floats
+    """[C]"""
+    stock: Floats
+    """[G]"""
+    limit: Floats
+    """[L]"""
+    side: Floats
+    """[M]"""
+
+
+def _rent(packing: Packing, duals: Duals) -> Floats:
+    """[B] what stock and limits add to the price of a bin, by the duals."""
+    rent = duals.limit @ packing.limit_use
+    if len(duals.stock):
+        rent = rent + np.where(packing.stock_group >= 0, duals.stock[packing.stock_group], 0.0)
+    return np.asarray(rent, np.float64)
+
+
+class Master:
+    """The restricted master LP in HiGHS: rows of classes, tiers, stock, limits and cells; columns are patterns. Money in dollars."""
+
+    def __init__(self, packing: Packing, side: SideRows, allowed: Ints, lone: Floats) -> None:
+        self.packing, self.side = packing, side
+        self.highs = highspy.Highs()
+        # Primal simplex: columns arrive, so the last basis stays feasible.
+        options: dict[str, bool | int | str] = {
+            "output_flag": False,
+            "threads": 1,
+            "presolve": "off",
+            "solver": "simplex",
+            "simplex_strategy": 4,
+        }
+        for option, value in options.items():
+            self.highs.setOptionValue(option, value)
+        self.use_scale = np.maximum(1.0, np.abs(packing.limit_use).max(axis=1, initial=1).astype(np.float64))
+        self.tiers = np.flatnonzero(allowed > 0)
+        classes = len(packing.count)
+        high = np.concatenate([allowed[self.tiers], packing.stock, packing.limit / self.use_scale, side.rhs]).astype(np.float64)
+        self._add_rows(packing.count.astype(np.float64), np.full(classes, highspy.kHighsInf))
+        self._add_rows(np.full(len(high), -highspy.kHighsInf), high)
+        self.after_tiers = classes + len(self.tiers)
+        self._add_fixed(allowed, lone)
+        self.fixed = self.highs.getNumCol()
+        self.kinds: list[Ints] = []
+        self.patterns: list[Ints] = []
+        self.seen: set[bytes] = set()
+        self.work = 0
+        self.values = np.zeros(0)
+
+    def _add_rows(self, low: Floats, high: Floats) -> None:
+        none = np.zeros(0, np.int32)
+        self.highs.addRows(len(low), low, high, 0, np.zeros(len(low), np.int32), none, np.zeros(0))
+
+    def _add_fixed(self, allowed: Ints, lone: Floats) -> None:
+        """A dear way out for every class, so that the LP is feasible; items left unplaced; auxiliary values of the side rows."""
+        p, classes = self.packing, len(self.packing.count)
+        penalty = np.where(lone > 0, np.maximum(8 * lone, 2 * lone.max(initial=0.0)), 0.0)
+        self._add_columns(penalty, np.arange(classes), np.arange(classes), np.ones(classes), classes)
+        for place, k in enumerate(self.tiers):
+            members = np.flatnonzero(p.tier == k)
+            n = len(members)
+            entries = np.concatenate([np.ones(n), p.weight[members].astype(np.float64)])
+            rows = np.concatenate([members, np.full(n, classes + place)])
+            self._add_columns(np.zeros(n), np.tile(np.arange(n), 2), rows, entries, n)
+        of, row = np.nonzero(self.side.aux.T)
+        start = self.after_tiers + len(p.stock) + len(p.limit)
+        bounds = self.side.aux_low.astype(np.float64), self.side.aux_high.astype(np.float64)
+        self._add_columns(
+            np.zeros(self.side.aux.shape[1]), of, start + row, self.side.aux.T[of, row].astype(np.float64), len(bounds[0]), bounds
+        )
+
+    def _add_columns(
+        self, cost: Floats, column: Ints, row: Ints, value: Floats, n: int, bounds: tuple[Floats, Floats] | None = None
+    ) -> None:
+        order = np.lexsort((row, column))
+        low, high = bounds or (np.zeros(n), np.full(n, highspy.kHighsInf))
+        start = np.searchsorted(column[order], np.arange(n)).astype(np.int32)
+        self.highs.addCols(n, cost / 1e6, low, high, len(order), start, row[order].astype(np.int32), value[order])
+
+    def add(self, kinds: Ints, patterns: Ints) -> int:
+        """Add columns that are not there yet; how many were new."""
+        keys = [int(b).to_bytes(4, "little") + a.tobytes() for b, a in zip(kinds, patterns, strict=True)]
+        new = []
+        for i, key in enumerate(keys):
+            if key not in self.seen:
+                self.seen.add(key)
+                new.append(i)
+        if not new:
+            return 0
+        kinds, patterns = np.asarray(kinds[new], np.int64), np.asarray(patterns[new], np.int64)
+        p, n = self.packing, len(new)
+        parts = [patterns.astype(np.float64), np.zeros((n, len(self.tiers)))]
+        group = p.stock_group[kinds]
+        parts.append((group[:, None] == np.arange(len(p.stock))).astype(np.float64))
+        parts.append((p.limit_use[:, kinds] / self.use_scale[:, None]).T)
+        parts.append(np.einsum("nc,mcn->nm", patterns, self.side.coef[:, :, p.cell[kinds]]).astype(np.float64))
+        matrix = np.concatenate(parts, axis=1)
+        column, row = np.nonzero(matrix)
+        cost = p.price[kinds] + np.einsum("nc,cn->n", patterns, p.adder[:, kinds])
+        self._add_columns(cost.astype(np.float64), column, row, matrix[column, row], n)
+        self.kinds.append(kinds)
+        self.patterns.append(patterns)
+        return n
+
+    def solve(self) -> tuple[float, Duals]:
+        """Objective and duals in micro-dollars."""
+        self.highs.run()
+        info = self.highs.getInfo()
+        dual = np.array(self.highs.getSolution().row_dual) * 1e6
+        rows, columns = self.highs.getNumRow(), self.highs.getNumCol()
+        self.work = 300_000 + 100 * columns + max(0, info.simplex_iteration_count) * (20_000 + 30 * rows)
+        g, x, m = len(self.packing.stock), len(self.packing.limit), len(self.side.rhs)
+        classes = len(self.packing.count)
+        stock, limit, side = np.split(np.maximum(0.0, -dual[self.after_tiers :]), [g, g + x])
+        assert len(side) == m
+        return info.objective_function_value * 1e6, Duals(np.maximum(0.0, dual[:classes]), stock, limit / self.use_scale, side)
+
+    def solution(self) -> tuple[Ints, Ints, Floats]:
+        """Kinds, patterns and values of the columns."""
+        values = np.array(self.highs.getSolution().col_value)[self.fixed :]
+        classes = len(self.packing.count)
+        if not self.kinds:
+            return np.zeros(0, np.int64), np.zeros((0, classes), np.int64), np.zeros(0)
+        return np.concatenate(self.kinds), np.concatenate(self.patterns), np.maximum(0.0, values)
