@@ -199,7 +199,8 @@ def _offerings(row: _Row) -> list[Offering]:
 
 def _unusable(instance_type: str, zone: str, capacity_type: str, price: object, error: InputError) -> Notice:
     place = "/".join(part for part in (instance_type, zone, capacity_type) if part)
-    return Notice("PriceUnusable", f"{place}: price {price!r} is unusable ({error.what}), the row is left out")
+    told = "missing" if price in (None, "") else price
+    return Notice("PriceUnusable", f"{place}: its price is unusable, so the row is left out: {told} ({error.what})")
 
 
 def _region_zones(rows: Iterable[Mapping[str, str]]) -> dict[tuple[str, str], str]:

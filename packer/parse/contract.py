@@ -33,14 +33,25 @@ POD_GROUP_SIZE_LABEL: Final = "pod-group.scheduling.sigs.k8s.io/min-available"
 KUEUE_GROUP: Final = "kueue.x-k8s.io/pod-group-name"
 KUEUE_GROUP_SIZE: Final = "kueue.x-k8s.io/pod-group-total-count"
 
-_KEPT = {MIRROR, BETA_STORAGE_CLASS, DEFAULT_STORAGE_CLASS, SELECTED_NODE, KUEUE_GROUP_SIZE, *POD_GROUP_ANNOTATIONS}
 _SPEC_KEYS = (GPU_MEMORY, GPU_MODEL, CAPACITY_TYPE, MAX_HOURLY_COST, EXPECTED_DURATION, RESTART_COST)
+_KEPT = {
+    IGNORE,
+    GANG,
+    GANG_SIZE,
+    *_SPEC_KEYS,
+    MIRROR,
+    BETA_STORAGE_CLASS,
+    DEFAULT_STORAGE_CLASS,
+    SELECTED_NODE,
+    KUEUE_GROUP_SIZE,
+    *POD_GROUP_ANNOTATIONS,
+}
 _CAPACITY_TYPES = ("on-demand", "spot", "reserved")
 
 
 def kept_annotations(annotations: Mapping[str, str]) -> dict[str, str] | None:
     """The annotations that the packer reads; all others may hold anything, secrets too, and are dropped at once."""
-    return {key: value for key, value in annotations.items() if key.startswith(PREFIX) or key in _KEPT} or None
+    return {key: value for key, value in annotations.items() if key in _KEPT} or None
 
 
 def told(labels: Mapping[str, str], annotations: Mapping[str, str], key: str) -> str | None:

@@ -102,7 +102,7 @@ def usable_price(text: object, capacity_type: str) -> int:
     try:
         price = parse_usd(text if isinstance(text, (str, int, float)) else str(text))
     except QuantityError as error:
-        raise PriceError(error.what, mend=error.mend) from error
+        raise PriceError("not an amount of dollars", mend=error.mend) from error
     if price == 0 and capacity_type != "reserved":
         raise PriceError("only reserved capacity may cost nothing", mend="give its price, or leave the row out")
     return price

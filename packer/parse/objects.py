@@ -185,7 +185,7 @@ class _Reader:
     def read(self, source: Source) -> None:
         data = as_utf8(source)
         head = re.match(rb"\s*(\[|\{\s*[\"}])?", data)
-        if not data.strip():
+        if not re.search(rb"\S", data):
             raise InputError("it is empty", where=source.name, mend="give Kubernetes objects as YAML or JSON")
         documents = json_documents(data, source.name) if head and head[1] else yaml_documents(data, source.name)
         found = False

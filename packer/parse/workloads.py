@@ -71,7 +71,7 @@ class _Family:
             for parent in self._ancestors(_meta(workload).owner_references or (), _namespace(workload)):
                 self._children.setdefault(parent, []).append(workload)
         for pod in raw.pods:
-            for ancestor in dict.fromkeys((*self._ancestors(pod.owners, pod.namespace), *_unseen(pod))):
+            for ancestor in dict.fromkeys((*self._ancestors(pod.owners, pod.namespace), *unseen_owners(pod))):
                 self._pods.setdefault(ancestor, []).append(pod)
 
     def active(self, workload: Workload) -> list[RawPod]:
@@ -105,7 +105,7 @@ class _Family:
         return found
 
 
-def _unseen(pod: RawPod) -> Iterator[Key]:
+def unseen_owners(pod: RawPod) -> Iterator[Key]:
     """Owners of owners that the input lacks, as far as names and labels tell: a dump may have Deployments and Pods only."""
     for owner in pod.owners:
         suffix = "-" + pod.labels.get(HASH_LABEL, "")
