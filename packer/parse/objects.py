@@ -198,6 +198,8 @@ class _Reader:
 
     def document(self, payload: Payload, where: str, inherited: str = "", background: bool = False) -> None:
         """One document or item: an object, a List of them, a case file, or a bare list of objects."""
+        if not isinstance(payload, (dict, list, msgspec.Raw, memoryview)):
+            raise InputError(f"expected an object, got {payload!r}", where=where, mend="give objects with apiVersion and kind")
         if _is_list(payload):
             for index, item in enumerate(self._items(payload, where)):
                 self.document(item, f"{where}[{index}]", inherited, background)
@@ -356,7 +358,7 @@ def json_documents(data: bytes, name: str) -> Iterator[memoryview]:
             if not trailing:
                 line = data.count(b"\n", 0, start) + 1
                 raise InputError(f"{error}", where=f"{name}, JSON from line {line}", mend="was the file cut short?") from error
-            end = start + int(trailing[1])
+            end = start + int(trailing[1]) - 1  # it has read the byte that it refuses
         except RecursionError as error:
             raise InputError("it is nested too deeply", where=name, mend="give Kubernetes objects") from error
         yield view[start:end]
