@@ -116,9 +116,9 @@ def clamped(packing: Packing, class_value: Ints, tier_value: Ints, allowed_unpla
     return np.minimum(class_value, bound)
 
 
-def rounded(values: Floats, scale: int, high: Ints) -> Ints:
-    """Float duals as whole numbers in 1/scale, within ± ``high``."""
-    reach = high.astype(np.float64)
+def rounded(values: Floats, scale: int) -> Ints:
+    """Float duals as whole numbers in 1/scale."""
+    reach = LARGEST / 2.0
     return np.asarray(np.clip(np.floor(values * scale + 0.5), -reach, reach), np.int64)
 
 

@@ -20,6 +20,8 @@ UNIT = 20_000_000
 """Work in one unit, counted by the kernels: about 50 ms of one core of 2024."""
 SMOOTHING = 0.5
 """Share of the best bound's duals in the values that are priced (Wentges 1997)."""
+DEAR = 64.0
+"""What an item costs that no column takes, in units of what the dearest item costs in a bin of its own."""
 COLUMNS_A_ROUND = 30
 STAGES = ((3e-3, 0), (3e-3, 100_000), (1e-3, 300_000), (3e-4, 1_000_000), (1e-4, 3_000_000), (1e-5, 10_000_000), (0.0, 40_000_000))
 """(patterns worth price × (1 + x) are looked for, work on one bin's tree)."""
@@ -74,9 +76,8 @@ class Generator:
         self.tables = kernels.tables(packing)
         self.knapsacks = pricing.knapsacks(self.tables, packing.count, packing.cell)
         self.found = pricing.empty_sweep(self.tables, self.knapsacks)
-        self.lone = kernels.lone_weights_of(self.tables)
-        self.scale = self._scale()
-        self.master = Master(packing, side, self.allowed, self.lone)
+        self.bin_of = np.repeat(np.arange(len(packing.price)), np.diff(self.tables.first))
+        self.master = Master(packing, side, self.allowed, self._alone())
         self.master.add(*self._lone_patterns())
         if start is not None:
             self.master.add(start.kind, start.pattern)
@@ -132,17 +133,23 @@ class Generator:
 
     def _trial(self, duals: Duals) -> Certificate:
         """Duals in whole numbers, signs right and rows of the tiers kept; still without pattern bounds and stock values."""
-        p, m = self.packing, len(self.side.rhs)
-        highest = int(4 * max(1.0, float(self.lone.max(initial=0.0))) * self.scale)
-        item = bound.rounded(duals.item, self.scale, np.full(len(p.count), highest))
-        limit = bound.rounded(duals.limit, self.scale, bound.LARGEST // (8 * np.maximum(1, p.limit_use.max(axis=1, initial=0))))
-        steepest = np.maximum(1, np.abs(self.side.coef).max(axis=(1, 2), initial=1))
-        side = bound.rounded(duals.side, self.scale, highest // (steepest * max(1, m)))
+        p, scale = self.packing, self._scale(duals)
+        item = bound.rounded(duals.item, scale)
+        limit = bound.rounded(np.minimum(duals.limit, bound.LARGEST / 8 / scale / np.maximum(1, p.limit_use.max(axis=1, initial=0))), scale)
         tier = bound.tier_values(p, item, self.allowed)
         item = bound.clamped(p, item, tier, self.allowed)
-        return Certificate(
-            self.scale, item, np.zeros(0, np.int64), np.maximum(0, limit), np.maximum(0, side), tier, np.zeros(len(p.price), np.int64)
-        )
+        none = np.zeros(0, np.int64)
+        return Certificate(scale, item, none, limit, bound.rounded(duals.side, scale), tier, np.zeros(len(p.price), np.int64))
+
+    def _scale(self, duals: Duals) -> int:
+        """The finest unit, a power of two, in which no sum over a pattern can pass ``bound.LARGEST``."""
+        t, p = self.tables, self.packing
+        size = np.abs(duals.item)[:, None] + np.tensordot(duals.side, np.abs(self.side.coef), 1)
+        filled = np.diff(t.first) > 0
+        worth = self.knapsacks.upper * size[t.item, self.knapsacks.cell[self.bin_of]]
+        most = np.add.reduceat(worth, t.first[:-1][filled]).max() if filled.any() else 1.0
+        largest = max(1.0, float(most), float(p.price.max(initial=0)), float(p.adder.max(initial=0)))
+        return 1 << int(np.clip(np.floor(np.log2(float(bound.LARGEST)) - 1 - np.log2(largest)), 0, 30))
 
     def _prove(self, certificate: Certificate, duals: Duals) -> None:
         """Keep the certificate if its bound is the best yet; its duals, made feasible, become the centre of smoothing."""
@@ -168,23 +175,21 @@ class Generator:
     def _lone_patterns(self) -> tuple[Ints, Ints]:
         """For each class the pattern that its lone weight stands for, so that no dual value can pass it."""
         t = self.tables
-        bins = np.repeat(np.arange(len(t.price)), np.diff(t.first))
-        each = np.where(t.existing[bins], np.inf, t.price[bins] / t.most + t.adder)
-        order = np.lexsort((bins, each, t.item))
-        first = np.concatenate([[True], np.diff(t.item[order]) != 0]) if len(order) else np.zeros(0, np.bool_)
-        chosen = order[first]
+        each = np.where(t.existing[self.bin_of], np.inf, t.price[self.bin_of] / t.most + t.adder)
+        order = np.lexsort((self.bin_of, each, t.item))
+        chosen = order[np.flatnonzero(np.diff(t.item[order], prepend=-1))]
         pattern = np.zeros((len(chosen), len(self.packing.count)), np.int64)
-        pattern[np.arange(len(chosen)), t.item[chosen]] = np.minimum(t.most, self.packing.count[t.item])[chosen]
-        return bins[chosen], pattern
+        pattern[np.arange(len(chosen)), t.item[chosen]] = self.knapsacks.upper[chosen]
+        used = pattern.any(axis=1)
+        return self.bin_of[chosen][used], pattern[used]
 
-    def _scale(self) -> int:
-        """The finest unit, a power of two, in which no pattern's value can pass ``bound.LARGEST``."""
-        filled = np.diff(self.tables.first) > 0
-        items = np.add.reduceat(self.knapsacks.upper, self.tables.first[:-1][filled]) if filled.any() else np.ones(1)
-        dearest = max(1.0, float(self.lone.max(initial=0.0)), float(self.packing.price.max(initial=0)))
-        spare = np.log2(float(bound.LARGEST)) - np.log2(float(items.max())) - np.log2(dearest)
-        # Class values may reach 4 times the dearest, side rows may add as much again.
-        return 1 << int(np.clip(np.floor(spare - 3), 0, 26))
+    def _alone(self) -> float:
+        """The most that an item of any class can cost where it is cheapest, in bins of its own class or by an adder."""
+        t = self.tables
+        each = t.price[self.bin_of] / np.maximum(1, self.knapsacks.upper) + t.adder
+        least = np.full(len(self.packing.count), np.inf)
+        np.minimum.at(least, t.item, np.where(t.existing[self.bin_of], np.inf, each))
+        return float(max(least[np.isfinite(least)].max(initial=1.0), t.adder.max(initial=0)))
 
     def _columns(self) -> Columns:
         kinds, patterns, values = self.master.solution()
@@ -218,7 +223,7 @@ def _rent(packing: Packing, duals: Duals) -> Floats:
 class Master:
     """The restricted master LP in HiGHS: rows of classes, tiers, stock, limits and cells; columns are patterns. Money in dollars."""
 
-    def __init__(self, packing: Packing, side: SideRows, allowed: Ints, lone: Floats) -> None:
+    def __init__(self, packing: Packing, side: SideRows, allowed: Ints, dear: float) -> None:
         self.packing, self.side = packing, side
         self.highs = highspy.Highs()
         # Primal simplex: columns arrive, so the last basis stays feasible.
@@ -238,7 +243,7 @@ class Master:
         self._add_rows(packing.count.astype(np.float64), np.full(classes, highspy.kHighsInf))
         self._add_rows(np.full(len(high), -highspy.kHighsInf), high)
         self.after_tiers = classes + len(self.tiers)
-        self._add_fixed(allowed, lone)
+        self._add_fixed(dear)
         self.fixed = self.highs.getNumCol()
         self.kinds: list[Ints] = []
         self.patterns: list[Ints] = []
@@ -250,11 +255,10 @@ class Master:
         none = np.zeros(0, np.int32)
         self.highs.addRows(len(low), low, high, 0, np.zeros(len(low), np.int32), none, np.zeros(0))
 
-    def _add_fixed(self, allowed: Ints, lone: Floats) -> None:
+    def _add_fixed(self, dear: float) -> None:
         """A dear way out for every class, so that the LP is feasible; items left unplaced; auxiliary values of the side rows."""
         p, classes = self.packing, len(self.packing.count)
-        penalty = np.where(lone > 0, np.maximum(8 * lone, 2 * lone.max(initial=0.0)), 0.0)
-        self._add_columns(penalty, np.arange(classes), np.arange(classes), np.ones(classes), classes)
+        self._add_columns(np.full(classes, DEAR * dear), np.arange(classes), np.arange(classes), np.ones(classes), classes)
         for place, k in enumerate(self.tiers):
             members = np.flatnonzero(p.tier == k)
             n = len(members)
