@@ -215,10 +215,11 @@ def _leftovers(problem: Problem, plan: Plan, order: Order) -> Iterator[Violation
     """
     pods, offerings = _pods(problem), _offerings(problem)
     ready = {node.name: offerings.get(node.offering) if node.offering else None for node in problem.nodes if node.ready}
+    bound = {step.pod for step in order.steps}
     asked: set[tuple[int, int]] = set()
     for entry in sorted(plan.unplaced, key=lambda entry: entry.pod):
         pod = pods.get(entry.pod)
-        if pod is None or pod.gang is not None:
+        if pod is None or pod.gang is not None or pod.key in bound:
             continue
         rule = policies.rule_for(problem.policy, pod)
         kind = (id(order.state.same_kind(pod)), id(rule))

@@ -263,7 +263,7 @@ class _Draw:
 
     def running(self, name: str) -> Pod:
         labels = self.rng.choice(({"app": "a"}, {"app": "b"}, {}))
-        return Pod(self.rng.choice(("one", "two")), name, "", self.spec(), labels, terminating=self.rng.random() < 0.15)
+        return Pod(self.rng.choice(("one", "two")), name, "", self.spec(), labels, terminating=self.rng.random() < 0.3)
 
     def limits(self) -> Limits:
         rng = self.rng
