@@ -259,8 +259,7 @@ class _Reader:
     def _pod(self, body: schema.PodObject, background: bool) -> RawPod:
         meta, spec, status = cast(schema.Metadata, body.metadata), body.spec or schema.PodSpecPart(), body.status or schema.PodStatus()
         node_name, spec.node_name = spec.node_name or "", None
-        if spec.volumes:
-            spec.volumes = [volume for volume in spec.volumes if volume.persistent_volume_claim or volume.ephemeral] or None
+        spec.volumes = claimed(spec.volumes)
         return RawPod(
             namespace=self._text(meta.namespace or "default"),
             name=meta.name or "",
@@ -327,6 +326,11 @@ def _envelope(payload: Payload) -> _Envelope:
     head = msgspec.convert({key: mapping[key] for key in ("kind", "apiVersion") if key in mapping}, _Envelope)
     head.items, head.input = mapping.get("items") or msgspec.Raw(), mapping.get("input") or msgspec.Raw()
     return head
+
+
+def claimed(volumes: list[schema.Volume] | None) -> list[schema.Volume] | None:
+    """The volumes that are claims; all others (secrets, tokens with names of their own) have no say in where a pod runs."""
+    return [volume for volume in volumes or () if volume.persistent_volume_claim or volume.ephemeral] or None
 
 
 def _told(statuses: list[schema.ContainerStatus] | None) -> list[schema.ContainerStatus] | None:

@@ -105,7 +105,7 @@ def _pod(raw: RawPod) -> dict[str, Any]:
         "creationTimestamp": raw.created_at,
         "deletionTimestamp": raw.deleted_at,
         "resourceVersion": raw.resource_version,
-        "ownerReferences": msgspec.to_builtins(raw.owners),
+        "ownerReferences": msgspec.to_builtins(list(raw.owners)),
     }
     spec = {**msgspec.to_builtins(raw.spec), "nodeName": raw.node_name}
     pod = {"apiVersion": "v1", "kind": "Pod", "metadata": _told(meta), "spec": _told(spec), "status": _told(status)}
@@ -127,7 +127,8 @@ def _stripped(value: Any) -> Any:
         return [_stripped(item) for item in value]
     if not isinstance(value, dict):
         return value
-    return {key: _CUTS.get(key, _stripped)(item) for key, item in value.items()}
+    cut = {key: _CUTS[key](item) if key in _CUTS else _stripped(item) for key, item in value.items()}
+    return {key: item for key, item in cut.items() if item or key not in _CUTS}
 
 
 def _annotations(value: Any) -> dict[str, str]:

@@ -15,7 +15,7 @@ import msgspec
 
 from packer.parse import schema
 from packer.parse.contract import kept_annotations
-from packer.parse.objects import RawInput, RawPod, Workload
+from packer.parse.objects import RawInput, RawPod, Workload, claimed
 
 HASH_LABEL = "pod-template-hash"
 _RAY_ORIGIN, _RAY_ORIGIN_NAME = "ray.io/originated-from-crd", "ray.io/originated-from-cr-name"
@@ -268,8 +268,6 @@ def _pod(demand: Demand, name: str) -> RawPod:
         own = [(template.metadata.name if template.metadata else None) or "" for template in demand.claims]
         mounted = [schema.Volume(volume, schema.ClaimVolume(f"{volume}-{name}")) for volume in own]
         spec = msgspec.structs.replace(spec, volumes=[*(one for one in spec.volumes or () if one.name not in own), *mounted])
-    if spec.volumes:
-        spec.volumes = [volume for volume in spec.volumes if volume.persistent_volume_claim or volume.ephemeral] or None
     return RawPod(
         namespace=demand.namespace,
         name=name,
@@ -284,16 +282,22 @@ def _pod(demand: Demand, name: str) -> RawPod:
 
 def _template_hash(workload: Workload, template: schema.Template, family: _Family) -> str:
     """The hash of the ReplicaSet that has this template, else one of our own: all pods of a revision share it (matchLabelKeys)."""
-    spec = msgspec.json.encode(template.spec)
+    spec = msgspec.json.encode(_bare(template).spec)
     for child in family.children(workload, "ReplicaSet"):
         own = child.body.spec.template if child.body.spec else None
-        if own and own.metadata and HASH_LABEL in (own.metadata.labels or {}) and msgspec.json.encode(own.spec) == spec:
+        if own and own.metadata and HASH_LABEL in (own.metadata.labels or {}) and msgspec.json.encode(_bare(own).spec) == spec:
             return cast(str, own.metadata.labels[HASH_LABEL])
     return hashlib.sha256(spec).hexdigest()[:10]
 
 
 def _demand(workload: Workload, template: schema.Template, missing: int, names: Iterator[str], labels: dict[str, str]) -> Demand:
-    return Demand(_reference(workload), _namespace(workload), template, max(0, missing), names, labels)
+    return Demand(_reference(workload), _namespace(workload), _bare(template), max(0, missing), names, labels)
+
+
+def _bare(template: schema.Template) -> schema.Template:
+    """The template without volumes that do not matter."""
+    spec = template.spec or schema.PodSpecPart()
+    return schema.Template(template.metadata, msgspec.structs.replace(spec, volumes=claimed(spec.volumes)))
 
 
 def _counted(base: str) -> Iterator[str]:
