@@ -258,11 +258,10 @@ def _requirements(key: str, value: Any, where: str) -> list[Requirement]:
 
 
 def _bound(label: str, operator: str, operand: Any, where: str) -> Requirement:
-    """gt, lt, atLeast and atMost in Kubernetes' two strict operators. GPU memory is a quantity and counts in MiB, as on the label."""
+    """gt, lt, atLeast and atMost in Kubernetes' two strict operators. GPU memory is a quantity, rounded down to MiB as the label is."""
     if label == GPU_MEMORY:
-        least = operator in ("gt", "atMost")  # the greatest MiB that does not exceed it, else the least that is not below it
         try:
-            number = (quantity.floor_units(operand) // MEBI) if least else -(-quantity.ceil_units(operand) // MEBI)
+            number = quantity.floor_units(operand) // MEBI
         except (InputError, TypeError) as error:
             raise UsageError(f"{where}: {operand!r} is not an amount of memory; write a quantity such as 16Gi") from error
     else:
@@ -289,7 +288,7 @@ def _value(label: str, value: Any, where: str) -> str:
         raise UsageError(f"{where}: {value!r} is not text; put it in quotes")
     if label == GPU_MEMORY and isinstance(value, str) and not value.isdecimal():
         try:
-            return str(-(-quantity.ceil_units(value) // MEBI))
+            return str(quantity.floor_units(value) // MEBI)
         except InputError as error:
             raise UsageError(f"{where}: {error.what}") from error
     if label == CAPACITY_TYPE:

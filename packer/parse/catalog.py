@@ -42,7 +42,7 @@ from packer.parse.nodes import allocatable
 from packer.parse.objects import Source, as_utf8, json_documents
 from packer.parse.terms import taints
 from packer.parse.yamlform import yaml_documents
-from packer.quantity import MEBI, ceil_units
+from packer.quantity import MEBI, floor_units
 
 COLUMNS = (
     "provider", "region", "zone", "instance_type", "capacity_type", "price_usd_per_hour", "vcpu", "memory_mib", "arch", "gpu_model",
@@ -122,7 +122,8 @@ def read_table(text: str, name: str = "catalog") -> Found:
         try:
             found += offerings_of(row)
         except PriceError as error:
-            notices.append(_unusable(row["instance_type"], row["zone"], row["capacity_type"], row["price_usd_per_hour"], error))
+            place = (row["provider"], row["region"], row["instance_type"], row["capacity_type"])
+            notices.append(_unusable(place, row["price_usd_per_hour"], error))
         except InputError as error:
             raise InputError(error.what, where=f"{name}, line {number}: {error.where}", mend=error.mend) from error
     kept, duplicates = without_duplicates(found)
@@ -143,7 +144,8 @@ def read_rows(rows: Iterable[Mapping[str, Any]], name: str = "catalog") -> Found
         except msgspec.ValidationError as error:
             raise InputError(str(error).replace("`", "").replace("$.", ""), where=where, mend="see docs/input.md") from error
         except PriceError as error:
-            notices.append(_unusable(parsed.instance_type, parsed.zone or "", parsed.capacity_type or "", parsed.price, error))
+            place = (parsed.provider, parsed.region, parsed.zone, parsed.instance_type, parsed.capacity_type)
+            notices.append(_unusable(place, parsed.price, error))
         except InputError as error:
             raise type(error)(error.what, where=f"{where}: {error.where}", mend=error.mend) from error
     return tuple(found), tuple(notices)
@@ -173,7 +175,7 @@ def _offerings(row: _Row) -> list[Offering]:
     facts = ((PROVIDER, provider), (REGION, region), (GPU_MODEL, row.gpu_model or ""), (GPU_COUNT, str(given.get(GPU) or "")))
     labels.update((key, value) for key, value in facts if value)
     if row.gpu_memory is not None:
-        labels[GPU_MEMORY] = str(ceil_units(row.gpu_memory, where="gpu_memory") // MEBI)
+        labels[GPU_MEMORY] = str(floor_units(row.gpu_memory, where="gpu_memory") // MEBI)
     if row.available_count is not None and row.available_count < 0:
         raise InputError("it is negative", where="available_count", mend="give 0 or more, or leave it out for no limit")
     family, band = shape_of(provider, row.instance_type).family, row.interruption or UNKNOWN_BAND
@@ -197,10 +199,11 @@ def _offerings(row: _Row) -> list[Offering]:
     ]
 
 
-def _unusable(instance_type: str, zone: str, capacity_type: str, price: object, error: InputError) -> Notice:
-    place = "/".join(part for part in (instance_type, zone, capacity_type) if part)
+def _unusable(place: Iterable[str | None], price: object, error: InputError) -> Notice:
     told = "missing" if price in (None, "") else price
-    return Notice("PriceUnusable", f"{place}: its price is unusable, so the row is left out: {told} ({error.what})")
+    return Notice(
+        "PriceUnusable", f"{'/'.join(part for part in place if part)}: its price is unusable, so the row is left out: {told} ({error.what})"
+    )
 
 
 def _region_zones(rows: Iterable[Mapping[str, str]]) -> dict[tuple[str, str], str]:

@@ -12,7 +12,7 @@ from typing import Final
 from packer.errors import QuantityError
 from packer.model import CAPACITY_TYPE, GPU_MEMORY, GPU_MODEL, PREFIX, Operator, Requirement
 from packer.parse.gpus import GpuModels
-from packer.quantity import MEBI, ceil_units, parse_duration, parse_usd
+from packer.quantity import MEBI, floor_units, parse_duration, parse_usd
 
 IGNORE: Final = PREFIX + "ignore"
 GANG: Final = PREFIX + "gang"
@@ -79,7 +79,8 @@ def wishes(values: tuple[str | None, ...], models: GpuModels) -> Wishes:
     memory, model, capacity_type, max_cost, duration, restart_cost = values
     requirements: list[Requirement] = []
     if memory:
-        requirements.append(Requirement(GPU_MEMORY, Operator.GT, (str(-(-ceil_units(memory, where=GPU_MEMORY) // MEBI) - 1),)))
+        # Rounded down as the label is: 24G asks for the 22,888 MiB that cards of 24 GB are labelled with.
+        requirements.append(Requirement(GPU_MEMORY, Operator.GT, (str(floor_units(memory, where=GPU_MEMORY) // MEBI - 1),)))
     if model:
         requirements += models.requirements(model)
     if capacity_type:

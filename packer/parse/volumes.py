@@ -45,6 +45,10 @@ class VolumeIndex:
     ) -> None:
         self._claims = {f"{_meta(one).namespace or 'default'}/{_meta(one).name}": one for one in claims}
         self._volumes = {_meta(one).name or "": one for one in volumes}
+        self._free: dict[str, list[schema.VolumeObject]] = {}
+        for _, one in sorted(self._volumes.items()):
+            if not one.status or one.status.phase in (None, "Available"):
+                self._free.setdefault((one.spec.storage_class_name if one.spec else None) or "", []).append(one)
         self._classes = {_meta(one).name or "": one for one in classes}
         self._planned = dict(planned or {})
         self.attach_limits: dict[str, dict[str, int]] = {}
@@ -128,7 +132,7 @@ class VolumeIndex:
         selected = annotations.get(SELECTED_NODE)
         if selected:  # provisioning is under way for this very node (VolumeBinding, FindPodVolumes)
             return VolumeNeeds(((NodeTerm((), (Requirement(NAME_FIELD, Operator.IN, (selected,)),)),),))
-        free = [one for name, one in sorted(self._volumes.items()) if _could_bind(one, key, spec, _meta(storage_class).name or "")]
+        free = [one for one in self._free.get(_meta(storage_class).name or "", ()) if _could_bind(one, key, spec)]
         places = [_affinity(one) for one in free]
         if storage_class.provisioner != _NO_PROVISIONER:
             places.append(_allowed(storage_class))
@@ -186,14 +190,12 @@ def _allowed(storage_class: schema.StorageClassObject) -> Terms | None:
     return tuple(sorted(terms)) or None
 
 
-def _could_bind(volume: schema.VolumeObject, key: str, claim: schema.ClaimSpec, class_name: str) -> bool:
-    """Whether a static volume is free for the claim (component-helpers/storage/volume FindMatchingVolume)."""
+def _could_bind(volume: schema.VolumeObject, key: str, claim: schema.ClaimSpec) -> bool:
+    """Whether a static volume of the claim's class is free for the claim (component-helpers/storage/volume FindMatchingVolume)."""
     spec, meta = volume.spec or schema.VolumeSpec(), _meta(volume)
     reserved = spec.claim_ref
     for_this = reserved is not None and f"{reserved.namespace or 'default'}/{reserved.name}" == key
-    if meta.deletion_timestamp or (reserved is not None and not for_this) or (spec.storage_class_name or "") != class_name:
-        return False
-    if not reserved and volume.status and volume.status.phase not in (None, "Available"):
+    if meta.deletion_timestamp or (reserved is not None and not for_this):
         return False
     wanted = (claim.resources.requests if claim.resources else None) or {}
     enough = parse_manifest((spec.capacity or {}).get("storage", 0)) >= parse_manifest(wanted.get("storage", 0))

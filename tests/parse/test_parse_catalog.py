@@ -339,7 +339,7 @@ def test_a_list_names_its_bad_prices_too(price: object) -> None:
     """Feeds carry zeros for capacity blocks and previews, NaN for bugs."""
     found, notices = read_catalog(yaml.safe_dump([{**FULL, "instance_type": "odd", "price": price}, FULL]))
     assert [one.key.instance_type for one in found] == ["c4"]
-    assert [(notice.reason, notice.message.split("/")[0]) for notice in notices] == [("PriceUnusable", "odd")]
+    assert [(notice.reason, notice.message.split("/")[1]) for notice in notices] == [("PriceUnusable", "odd")]
 
 
 def test_a_key_that_is_none_is_told_of() -> None:

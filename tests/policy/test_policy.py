@@ -138,6 +138,8 @@ def test_the_first_rule_that_matches_decides_and_else_the_default() -> None:
         ("gpu-memory: {gt: 16Gi}", {Requirement(GPU_MEMORY, Operator.GT, ("16384",))}),
         ("gpu-memory: {lt: 24Gi}", {Requirement(GPU_MEMORY, Operator.LT, ("24576",))}),
         ("gpu-memory: {atMost: 24Gi}", {Requirement(GPU_MEMORY, Operator.LT, ("24577",))}),
+        ("gpu-memory: {atLeast: 24G}", {Requirement(GPU_MEMORY, Operator.GT, ("22887",))}),
+        ("gpu-memory: {lt: 24G}", {Requirement(GPU_MEMORY, Operator.LT, ("22888",))}),
         ("gpu-memory: [16Gi]", {Requirement(GPU_MEMORY, Operator.IN, ("16384",))}),
         ("gpu-model: {exists: true}", {Requirement(GPU_MODEL, Operator.EXISTS)}),
         ("gpu-model: {exists: false}", {Requirement(GPU_MODEL, Operator.DOES_NOT_EXIST)}),
