@@ -23,11 +23,11 @@ def amount(resource: str, value: int) -> str:
     """
     if resource == CPU:
         if value % 1000 == 0:
-            return str(value // 1000)
-        return f"{value}m" if value < 10_000 else f"{value // 1000}.{value // 100 % 10}"
+            return f"{value // 1000:,}"
+        return f"{value}m" if value < 10_000 else f"{value // 1000:,}.{value // 100 % 10}"
     if resource in (MEMORY, STORAGE) or resource.startswith("hugepages-"):
         return bytes_text(value)
-    return str(value)
+    return f"{value:,}"
 
 
 def bytes_text(value: int) -> str:
@@ -48,9 +48,9 @@ def exact_amount(resource: str, value: int) -> str:
             if value >= size and value % size == 0:
                 return f"{value // size}{suffix}"
         return str(value)
-    if resource == CPU and value % 1000:
-        return f"{value}m"
-    return amount(resource, value)
+    if resource == CPU:
+        return f"{value}m" if value % 1000 else str(value // 1000)
+    return str(value)
 
 
 def pair(resource: str, low: int, high: int) -> tuple[str, str]:

@@ -13,7 +13,8 @@ from packer.explain.story import existing_story, launch_story
 from packer.explain.survey import facts_of, survey_nodes, survey_offerings
 from packer.explain.values import Explanation, Filling, Lever, NodeStory, Outcome, PodFacts, Priced, Remedy, Survey, to_json
 from packer.model import Plan, Problem
-from packer.why import Situation, reasons_for
+from packer.situation import Situation
+from packer.why import reasons_for
 
 __all__ = [
     "Explanation",

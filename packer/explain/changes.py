@@ -13,6 +13,8 @@ from typing import NamedTuple
 from packer import cost
 from packer.explain.values import Lever
 from packer.model import (
+    MEMORY,
+    STORAGE,
     ZONE,
     Alternative,
     Offering,
@@ -29,10 +31,11 @@ from packer.model import (
 )
 from packer.obstacles import Obstacle, port_text
 from packer.rules import matches, requirement_text
-from packer.why import POD_PRICE
+from packer.situation import POD_PRICE
 from packer.words import an_hour, exact_amount, exact_pair, place_name
 
 WHOLE = 1_000_000
+_MEBI = 1 << 20
 _SHORT = (Why.INSUFFICIENT_CPU, Why.INSUFFICIENT_MEMORY, Why.INSUFFICIENT_STORAGE, Why.INSUFFICIENT_RESOURCE)
 
 
@@ -139,6 +142,8 @@ def _smaller(obstacle: Obstacle) -> Change:
     if have <= 0:
         rest = f"ask for no {name} (now {exact_amount(name, want)})"
         return _pod_change(rest, 2 * WHOLE, lambda s: replace(s, requests={k: v for k, v in s.requests.items() if k != name}))
+    if have >= _MEBI and (name in (MEMORY, STORAGE) or name.startswith("hugepages-")):
+        have -= have % _MEBI  # a figure that a person would write
     before, after = exact_pair(name, want, have)
     text = f"{name} {before} → {after}"
     return _pod_change(text, _part(want - have, want), lambda s: replace(s, requests={**s.requests, name: have}))

@@ -17,7 +17,8 @@ from packer.explain.values import Lever, Remedy
 from packer.model import Limits, Offering, Pod, Why
 from packer.obstacles import Obstacle, label_obstacles, port_obstacles, shortages, taint_obstacles
 from packer.rules import State
-from packer.why import Situation, Trials, obstacles_of, over_limits
+from packer.situation import Situation, over_limits
+from packer.why import Trials, obstacles_of
 from packer.words import place_name
 
 MOST_TRIED = 40

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from packer import cost
 from packer.explain.values import Filling, NodeStory, Priced
 from packer.model import PODS, Launch, Node, Offering, Placement, Pod, Resources, Why
 from packer.obstacles import Obstacle, label_obstacles, message_of, port_obstacles, shortages, taint_obstacles
 from packer.rules import State
+from packer.situation import Situation
 from packer.summary import requests_of
-from packer.why import Situation
 from packer.words import resource_order
 
 MOST_VERIFIED = 8
@@ -129,14 +129,13 @@ def _first_that_holds(
     contents: Sequence[Pod],
     ranked: Sequence[tuple[int, Offering]],
     here: int,
-    wanted: object,
+    wanted: Callable[[Offering], bool],
     *,
     dearer: bool = False,
 ) -> Priced | None:
     tried = 0
-    assert callable(wanted)
     for price, offering in ranked:
-        if (dearer and price <= here) or not wanted(offering) or lacks(situation, offering, contents):
+        if (dearer and price <= here) or not wanted(offering) or offering.available_count == 0 or lacks(situation, offering, contents):
             continue
         if situation.without_launch(launch).plan_obstacles(offering, contents[0]):
             continue

@@ -6,10 +6,11 @@ from collections.abc import Sequence
 
 from packer import cost
 from packer.explain.values import PodFacts, Priced, Survey
-from packer.model import GroupedReason, NodeTerm, Offering, Pod, PodSpec, Toleration
+from packer.model import GroupedReason, NodeTerm, Pod, PodSpec, Toleration
 from packer.obstacles import Obstacle, grouped, port_text
 from packer.rules import State, requirement_text, selector_text
-from packer.why import Situation, obstacles_of
+from packer.situation import Situation
+from packer.why import obstacles_of
 from packer.words import an_hour, count
 
 MOST_NAMED = 5
@@ -53,13 +54,7 @@ def _toleration(toleration: Toleration) -> str:
 
 def survey_offerings(situation: Situation, pod: Pod) -> Survey:
     """Offerings by what is fixed: resources, labels, taints, ports, policy, price, stock. What a plan uses up does not count here."""
-    possible: list[Offering] = []
-    places: list[tuple[Sequence[Obstacle], int]] = []
-    for choice in situation.choices(pod):
-        if choice.obstacles:
-            places.append((choice.obstacles, len(choice.offerings)))
-        else:
-            possible.extend(choice.offerings)
+    places, possible = situation.overview(pod)
     rule, policy = situation.rule(pod), situation.problem.policy
     priced = [
         Priced(

@@ -13,9 +13,9 @@ _LEVERS = {Lever.POD: "the pod", Lever.POLICY: "the policy", Lever.CATALOG: "the
 def explanation_text(explanation: Explanation, style: Style = PLAIN) -> str:
     """The whole answer, most important first."""
     if explanation.skipped is not None:
-        return block([_headline(explanation, style)], wrapped(explanation.skipped.message, style) if explanation.skipped.message else [])
+        return block(_headline(explanation, style), wrapped(explanation.skipped.message, style) if explanation.skipped.message else [])
     return block(
-        [_headline(explanation, style)],
+        _headline(explanation, style),
         _pod_lines(explanation.facts, style),
         _remedy_lines(explanation, style) if explanation.outcome is Outcome.UNPLACED else [],
         _node_lines(explanation.node, explanation.outcome, style) if explanation.node else [],
@@ -25,17 +25,19 @@ def explanation_text(explanation: Explanation, style: Style = PLAIN) -> str:
     )
 
 
-def _headline(explanation: Explanation, style: Style) -> str:
-    pod, node = heading(explanation.pod, style), explanation.node
+def _headline(explanation: Explanation, style: Style) -> list[str]:
+    node, outcome = explanation.node, "unplaced"
     if explanation.skipped is not None:
-        return f"{pod}  skipped: {explanation.skipped.reason.value}"
-    if node is None:
-        return f"{pod}  {style.paint('unplaced', Ink.BAD)}"
-    if explanation.outcome is Outcome.NEW_NODE and node.offering is not None:
-        return (
-            f"{pod}  goes to new node {clean(node.name)}: {clean(place_name(node.offering))}, {an_hour(node.price_microusd_per_hour or 0)}"
-        )
-    return f"{pod}  goes to existing node {clean(node.name)}, which costs nothing more"
+        outcome = f"skipped: {explanation.skipped.reason.value}"
+    elif node is not None and explanation.outcome is Outcome.NEW_NODE and node.offering is not None:
+        outcome = f"goes to new node {node.name}: {place_name(node.offering)}, {an_hour(node.price_microusd_per_hour or 0)}"
+    elif node is not None:
+        outcome = f"goes to existing node {node.name}, which costs nothing more"
+    pod = clean(explanation.pod)
+    first, *rest = wrapped(f"{pod}  {outcome}", style, indent=0, hang=2)
+    if outcome == "unplaced":
+        first = first.replace(outcome, style.paint(outcome, Ink.BAD))
+    return [first.replace(pod, heading(pod, style), 1), *rest]
 
 
 def _pod_lines(pod: PodFacts | None, style: Style) -> list[str]:

@@ -17,7 +17,7 @@ def plan_table(problem: Problem, plan: Plan, style: Style = PLAIN, *, wide: bool
     """What to buy, what it costs, how good that is, and who is left out. ``wide`` names every node and its pods."""
     summary = summarize(problem, plan)
     return block(
-        [_headline(summary, style)],
+        _headline(summary, style),
         _group_table(summary, style) if wide else _type_table(summary, style),
         _existing_table(summary, style),
         money_lines(summary, style),
@@ -27,11 +27,11 @@ def plan_table(problem: Problem, plan: Plan, style: Style = PLAIN, *, wide: bool
     )
 
 
-def _headline(summary: Summary, style: Style) -> str:
+def _headline(summary: Summary, style: Style) -> list[str]:
     asked = summary.pods_placed + summary.pods_unplaced
     placed = f"{summary.pods_placed:,} of {count(asked, 'pod')} placed"
     ink = Ink.GOOD if not summary.pods_unplaced else Ink.BAD if summary.status is Status.INFEASIBLE else Ink.WARN
-    parts = [style.paint(placed, ink)]
+    parts = [placed]
     if summary.new_nodes:
         parts.append(f"{count(summary.new_nodes, 'new node')} for {an_hour(summary.cost_microusd_per_hour)}")
     else:
@@ -40,7 +40,8 @@ def _headline(summary: Summary, style: Style) -> str:
         parts.append(f"{count(summary.pods_existing, 'pod')} on {count(summary.existing_used, 'existing node')}")
     if summary.pods_skipped:
         parts.append(f"{summary.pods_skipped:,} skipped")
-    return heading("Plan", style) + "  " + ", ".join(parts)
+    first, *rest = wrapped(f"Plan  {', '.join(parts)}", style, indent=0, hang=6)
+    return [first.replace(placed, style.paint(placed, ink), 1).replace("Plan", heading("Plan", style), 1), *rest]
 
 
 def fill_columns(summary: Summary, wide: bool) -> list[str]:

@@ -23,7 +23,10 @@ class Segment(NamedTuple):
 
 
 def stacked_bar(segments: Sequence[Segment], capacity: int, label: str) -> Html:
-    """A bar of ``capacity`` filled from the left. Nothing when there is no capacity; over-full bars are cut at the edge."""
+    """A bar of ``capacity`` filled from the left. Nothing when there is no capacity; over-full bars are cut at the edge.
+
+    Lengths are percentages, so that hatchings keep their shape in a bar of any width.
+    """
     if capacity <= 0:
         return Html("")
     x, parts = 0.0, []
@@ -31,22 +34,22 @@ def stacked_bar(segments: Sequence[Segment], capacity: int, label: str) -> Html:
         width = min(100.0 - x, segment.value * 100 / capacity)
         if width <= 0:
             continue
+        at = f"{_number(x)}%"
         parts.append(
-            el("rect", el("title", segment.title), x=_number(x), y=0, width=_number(width), height=10, class_=f"seg {segment.style}")
+            el("rect", el("title", segment.title), x=at, y=0, width=f"{_number(width)}%", height="100%", class_=f"seg {segment.style}")
         )
         if x > 0:
-            parts.append(el("line", x1=_number(x), x2=_number(x), y1=0, y2=10, class_="cut"))
+            parts.append(el("line", x1=at, x2=at, y1=0, y2="100%", class_="cut"))
         x += width
-    track = el("rect", x=0, y=0, width=100, height=10, class_="track")
-    return el("svg", track, *parts, class_="bar", viewBox="0 0 100 10", preserveAspectRatio="none", role="img", aria_label=label)
+    track = el("rect", width="100%", height="100%", class_="track")
+    return el("svg", track, *parts, class_="bar", role="img", aria_label=label)
 
 
 def share_bar(part: int, whole: int) -> Html:
     """A thin decorative bar beside a number that says the same."""
     width = _number(part * 100 / whole) if whole > 0 else "0"
-    fill = el("rect", x=0, y=0, width=width, height=4, class_="seg seg0")
-    track = el("rect", x=0, y=0, width=100, height=4, class_="track")
-    return el("svg", track, fill, class_="share", viewBox="0 0 100 4", preserveAspectRatio="none", aria_hidden="true", focusable="false")
+    fill = el("rect", width=f"{width}%", height="100%", class_="seg seg0")
+    return el("svg", el("rect", width="100%", height="100%", class_="track"), fill, class_="share", aria_hidden="true", focusable="false")
 
 
 def patterns() -> Html:
