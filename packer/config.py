@@ -37,18 +37,20 @@ class Setting:
         return PREFIX + self.name.upper().replace("-", "_")
 
 
+_ASKED = "what the nodes that exist are, what the policy speaks of, or what pods ask for"
 SETTINGS: dict[str, Setting] = {
     setting.name: setting
     for setting in (
         Setting("provider", "", "name", "empty: read from the nodes' labels, else aws, whose offline prices are the most exact"),
         Setting("region", "", "name", "empty: read from the nodes' labels, else us-east-1, the region with the most complete price list"),
         Setting("catalog", "", "file", "empty: the offline catalog that comes with the package"),
+        Setting("spot", "auto", "choice", f"auto: {_ASKED}; whoever said nothing should not be interrupted", choices=("auto", "yes", "no")),
         Setting(
-            "spot",
+            "arch",
             "auto",
             "choice",
-            "auto: spot machines of the offline catalog take part if a policy is given or a pod asks; nobody is interrupted unasked",
-            choices=("auto", "yes", "no"),
+            f"auto: {_ASKED}, else amd64; images may run on nothing else",
+            choices=("auto", "any", "amd64", "arm64"),
         ),
         Setting("policy", "", "file", "empty: every offering, less burstable and fractional-GPU families"),
         Setting(

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from packer import parse
-from packer.cli.offline import offline_catalog, without_spot
+from packer.cli.caution import cautious
+from packer.cli.offline import offline_catalog
 from packer.cli.output import say
 from packer.cli.sources import read_file, read_sources
 from packer.config import Effective, effective
@@ -48,7 +49,7 @@ def read_request(files: Iterable[str], flags: Mapping[str, Any], *, quiet: bool)
         offerings, notices = offline_catalog(raw, settings, tell)
     problem = parse.build_problem(raw, offerings, policy, notices)
     if not catalog and raw.catalog is None:
-        problem = without_spot(problem, str(settings["spot"].value), policy_file, tell)
+        problem = cautious(problem, str(settings["spot"].value), str(settings["arch"].value), tell)
     return Request(problem, settings)
 
 

@@ -5,28 +5,18 @@ from __future__ import annotations
 import importlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
 from packer.commands import OFFLINE_CATALOG
 from packer.config import Effective
-from packer.model import CAPACITY_TYPE, Notice, Offering, Operator, Problem, Requirement
+from packer.model import Notice, Offering
 from packer.parse.nodelabels import provider_of
 from packer.parse.objects import RawInput
 from packer.parse.schema import NodeObject
 
 DEFAULT_PROVIDER = "aws"
 REGION_LABELS = ("topology.kubernetes.io/region", "failure-domain.beta.kubernetes.io/region")
-SPOT = "spot"
-SPOT_KEYS = (
-    CAPACITY_TYPE,
-    "karpenter.sh/capacity-type",
-    "eks.amazonaws.com/capacityType",
-    "cloud.google.com/gke-spot",
-    "cloud.google.com/gke-provisioning",
-    "kubernetes.azure.com/scalesetpriority",
-)
 
 
 class Place(NamedTuple):
@@ -50,40 +40,6 @@ def offline_catalog(
     how = {"flag": "", "nodes": ", as the nodes' labels say", "default": " by default; --provider and --region choose"}[place.found_by]
     say(f"catalog: {place.provider} {place.region}{how}; offline prices of {snapshot.prices_of}, {age} days old")
     return offerings, notices
-
-
-def without_spot(problem: Problem, choice: str, policy: str, say: Callable[[str], None]) -> Problem:
-    """Leave spot machines out unless ``choice`` is yes, or it is auto and a policy is given or some pod asks for spot.
-
-    Whoever has not thought of interruptions should not be given machines that can be taken away.
-    """
-    kept = tuple(offering for offering in problem.offerings if offering.key.capacity_type != SPOT)
-    if choice == "yes" or len(kept) == len(problem.offerings):
-        return problem
-    if choice == "auto" and policy:
-        return problem
-    if choice == "auto" and _asks_for_spot(problem):
-        say("some pods ask for spot machines, so these take part; --spot no leaves them out")
-        return problem
-    say("on-demand machines only; --spot yes adds spot machines")
-    return replace(problem, offerings=kept)
-
-
-def _asks_for_spot(problem: Problem) -> bool:
-    specs = {id(pod.spec): pod.spec for pod in problem.pods}.values()
-    return any(
-        _names_spot(spec.selector) or any(_names_spot(term.expressions) for term in spec.node_terms or ())
-        for spec in specs
-    )  # fmt: skip
-
-
-def _names_spot(requirements: Iterable[Requirement]) -> bool:
-    return any(
-        need.key in SPOT_KEYS
-        and need.operator in (Operator.IN, Operator.EXISTS)
-        and (not need.values or {"spot", "SPOT", "true"} & set(need.values))
-        for need in requirements
-    )
 
 
 def _place(raw: RawInput, provider: str, region: str, cloud: Any, say: Callable[[str], None]) -> Place:

@@ -46,6 +46,7 @@ def input_options(command: Command) -> Command:
     """What to plan for: the input, the catalog and the policy."""
     for decorate in (
         click.option("--policy", metavar="FILE", help=f"Rules of which pods may use what. {default_of('policy')}"),
+        click.option("--arch", type=click.Choice(("auto", "any", "amd64", "arm64")), help=f"Processors. {default_of('arch')}"),
         click.option(
             "--spot",
             type=click.Choice(("auto", "yes", "no")),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from packer.check import check_plan
 from packer.cli.inputs import Request
+from packer.cli.native import silenced
 from packer.cli.progress import Progress
 from packer.errors import BayplanError
 from packer.model import Plan, Problem
@@ -19,7 +20,8 @@ class UnsoundPlanError(BayplanError):
 def make_plan(problem: Problem, request: Request, progress: Progress) -> Result:
     """Solve with the request's budget, deadline and seed. Raises UnsoundPlanError with the list of broken rules."""
     progress.say("preparing")
-    result = solve(problem, budget_of(request), progress.on_stage)
+    with silenced():
+        result = solve(problem, budget_of(request), progress.on_stage)
     progress.say("checking")
     vouch(problem, result.plan)
     return result

@@ -27,6 +27,7 @@ def replay(file: str, quiet: bool, output: str | None) -> int:
     Exit code 0: the same plan. 1: another one, which is a bug if the program, its wheels and the processor's architecture are the same.
     """
     from packer import record
+    from packer.cli.native import silenced
     from packer.cli.output import print_data
     from packer.cli.planning import vouch
     from packer.cli.progress import Progress
@@ -38,7 +39,8 @@ def replay(file: str, quiet: bool, output: str | None) -> int:
     steering = decision.settings
     budget = Budget(units=int(steering["budget"]), seed=int(steering["seed"]), deadline_s=float(steering["deadline"]) or None)
     with Progress(quiet=quiet) as progress:
-        plan = solve(decision.problem, budget, progress.on_stage).plan
+        with silenced():
+            plan = solve(decision.problem, budget, progress.on_stage).plan
         vouch(decision.problem, plan)
     same = digest(plan) == decision.digest
     facts = {

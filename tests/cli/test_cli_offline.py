@@ -6,10 +6,9 @@ from typing import Any
 
 import pytest
 
-from packer.cli.offline import offline_catalog, without_spot
+from packer.cli.offline import offline_catalog
 from packer.config import effective
 from packer.errors import UsageError
-from packer.model import CAPACITY_TYPE, NodeTerm, Offering, OfferingKey, Operator, Pod, PodSpec, Problem, Requirement
 from packer.parse.objects import RawInput
 from packer.parse.schema import Metadata, NodeObject, NodeSpec
 
@@ -54,33 +53,3 @@ def test_a_place_that_the_catalog_lacks_is_an_error() -> None:
     """Planning with other prices than those asked for would be worse."""
     with pytest.raises(UsageError, match="us-east-9"):
         offline_catalog(RawInput(), effective({"provider": "aws", "region": "us-east-9"}, environ={}), lambda _: None)
-
-
-def offering(capacity_type: str) -> Offering:
-    return Offering(OfferingKey("aws", "r", "z", "t", capacity_type), 1, {}, {})
-
-
-BOTH = (offering("on-demand"), offering("spot"))
-PLAIN = Pod("d", "p", "", PodSpec({}))
-ASKS = Pod("d", "q", "", PodSpec({}, selector=(Requirement(CAPACITY_TYPE, Operator.IN, ("spot",)),)))
-ASKS_BY_TERM = Pod("d", "q", "", PodSpec({}, node_terms=(NodeTerm((Requirement("karpenter.sh/capacity-type", Operator.IN, ("spot",)),)),)))
-AVOIDS = Pod("d", "q", "", PodSpec({}, selector=(Requirement(CAPACITY_TYPE, Operator.NOT_IN, ("spot",)),)))
-
-
-@pytest.mark.parametrize(
-    ("pods", "choice", "policy", "spot"),
-    [
-        ((PLAIN,), "auto", "", False),
-        ((PLAIN,), "yes", "", True),
-        ((PLAIN,), "auto", "policy.yaml", True),
-        ((PLAIN,), "no", "policy.yaml", False),
-        ((PLAIN, ASKS), "auto", "", True),
-        ((ASKS_BY_TERM,), "auto", "", True),
-        ((ASKS,), "no", "", False),
-        ((AVOIDS,), "auto", "", False),
-    ],
-)
-def test_spot_machines_need_somebody_who_asks(pods: tuple[Pod, ...], choice: str, policy: str, spot: bool) -> None:
-    """Whoever has not thought of interruptions should not get machines that can be taken away."""
-    left = without_spot(Problem(pods, (), BOTH), choice, policy, lambda _: None).offerings
-    assert ("spot" in {item.key.capacity_type for item in left}) == spot
