@@ -204,7 +204,7 @@ class _Reader:
             for index, item in enumerate(self._items(payload, where)):
                 self.document(item, f"{where}[{index}]", inherited, background)
             return
-        envelope = self._decode(_Envelope, payload, where)
+        envelope = _peek(payload) or self._decode(_Envelope, payload, where)
         kind = envelope.kind or ""
         if envelope.input and not kind[:1].isupper():
             self._case(self._decode(dict[str, Any], envelope.input, f"{where}: input"), f"{where}: input")
@@ -318,6 +318,17 @@ class _Reader:
             return msgspec.convert(payload, kind_type)
         except (msgspec.DecodeError, RecursionError) as error:
             raise _input_error(error, payload, where, kind) from error
+
+
+_HEAD = re.compile(rb'\{\s*"apiVersion":\s*"([\w./-]+)",\s*"kind":\s*"(\w+)",')
+
+
+def _peek(payload: Payload) -> _Envelope | None:
+    """The head of an object as kubectl prints it, keys in order, without a scan of all the rest. None for everything else."""
+    match = None if isinstance(payload, (dict, list)) else _HEAD.match(memoryview(payload)[:400])
+    if match is None or match[2].endswith(b"List"):
+        return None
+    return _Envelope(kind=match[2].decode(), api_version=match[1].decode())
 
 
 def _envelope(payload: Payload) -> _Envelope:
