@@ -30,6 +30,10 @@ from packer.obstacles import Obstacle, label_obstacles, port_obstacles, requirem
 from packer.rules import NodeView, State, existing_view, new_view
 from packer.words import amount, an_hour, count, exact_amount
 
+MOST_TRIALS = 6
+"""States of the finished plan with one more node, over all pods that are asked about: each holds the whole cluster."""
+MOST_PODS_FOR_TRIALS = 20_000
+TRIAL = "a-new-node"
 POD_PRICE = "max-hourly-cost"
 """Subject of the obstacle that the pod's own price limit makes; a policy's has its rule's message."""
 
@@ -82,6 +86,10 @@ class Situation:
         self._reduced: dict[str, Situation] = {}
         self._kept: list[object] = []
         self._state: State | None = None
+        self._tried: dict[object, State] = {}
+        terms = (term for pod in (*problem.pods, *(pod for node in problem.nodes for pod in node.pods)) for term in pod.spec.anti_affinity)
+        self.repelling_keys = frozenset(term.topology_key for term in terms)
+        """Topology keys of all anti-affinity: by these, pods can keep off others that ask for nothing."""
 
     def rule(self, pod: Pod) -> PolicyRule:
         return policies.rule_for(self.problem.policy, pod)
@@ -175,6 +183,15 @@ class Situation:
             if placement.pod in self.pods and placement.node in state.nodes and placement.pod != without:
                 state.place(self.pods[placement.pod], placement.node)
         return state
+
+    def trial(self, alike: object, offering: Offering) -> State | None:
+        """The finished plan with a node ``TRIAL`` of the offering, shared by all that ask with an equal ``alike``; None past the limits."""
+        if alike not in self._tried:
+            if len(self._tried) == MOST_TRIALS or len(self.problem.pods) > MOST_PODS_FOR_TRIALS:
+                return None
+            self._tried[alike] = self.fresh_state()
+            self._tried[alike].launch(TRIAL, offering)
+        return self._tried[alike]
 
     def without_launch(self, launch: Launch) -> Situation:
         """The same plan, but for one launch."""

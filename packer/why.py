@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from packer.model import GroupedReason, Launch, Offering, Placement, Pod, Problem, Unplaced, Why
-from packer.obstacles import Obstacle, grouped
+from packer.obstacles import Obstacle, grouped, requirement_keys
 from packer.rules import State
-from packer.situation import Situation
+from packer.situation import TRIAL, Situation
 
-MOST_TRIALS = 6
-"""Domains in which a new node is tried out against the finished plan; each trial builds the cluster's state once."""
-MOST_PODS_FOR_TRIALS = 20_000
+BETWEEN_PODS = frozenset({Why.TOPOLOGY_SPREAD, Why.POD_AFFINITY, Why.POD_ANTI_AFFINITY, Why.EXCLUSIVE_CLAIM, Why.DEVICE})
+"""Rules whose answer depends on where other pods are."""
 
 
 def reasons_for(problem: Problem, pod: Pod, situation: Situation | None = None) -> tuple[GroupedReason, ...]:
@@ -31,7 +30,8 @@ def unplaced_with_reasons(
     result = []
     for key in sorted(pods):
         pod = situation.pods[key]
-        alike = (id(pod.spec), id(situation.rule(pod)), pod.namespace, tuple(sorted(pod.labels.items())) if _counted(pod) else (), pod.gang)
+        labels = tuple(sorted(pod.labels.items())) if _counted(pod) or situation.repelling_keys else ()
+        alike = (id(pod.spec), id(situation.rule(pod)), pod.namespace, labels, pod.gang)
         if alike not in known:
             known[alike] = reasons_for(problem, pod, situation)
         result.append(Unplaced(key, known[alike]))
@@ -67,7 +67,7 @@ class _Answer:
         places, possible = self.situation.overview(self.pod)
         trials = Trials(self.situation, self.pod)
         left = 0
-        for offering in possible:
+        for offering in sorted(possible, key=lambda offering: (offering.price_microusd_per_hour, offering.key)):
             obstacles = self.situation.plan_obstacles(offering, self.pod) or trials.obstacles(offering)
             if obstacles:
                 places.append((obstacles, 1))
@@ -106,27 +106,24 @@ def obstacles_of(state: State, pod: Pod, node: str) -> list[Obstacle]:
 
 
 class Trials:
-    """A new node put beside the finished plan, once for each domain: does spread or affinity refuse the pod there?"""
+    """A new node put beside the finished plan, once for each domain: do the pods of the plan keep this one off it?"""
 
     def __init__(self, situation: Situation, pod: Pod) -> None:
         self._situation, self._pod = situation, pod
-        spec = pod.spec
-        keys = {constraint.topology_key for constraint in spec.spread}
-        keys |= {term.topology_key for term in (*spec.affinity, *spec.anti_affinity)}
-        self._keys = tuple(sorted(keys))
-        self._known: dict[tuple[str | None, ...], list[Obstacle]] = {}
-        self._wanted = bool(keys or spec.exclusive_claims) and len(situation.problem.pods) <= MOST_PODS_FOR_TRIALS
+        keys = {constraint.topology_key for constraint in pod.spec.spread}
+        keys |= {term.topology_key for term in (*pod.spec.affinity, *pod.spec.anti_affinity)} | situation.repelling_keys
+        self._keys = tuple(sorted(keys | requirement_keys(pod.spec)))
+        self._known: dict[object, list[Obstacle]] = {}
+        self._wanted = bool(keys or pod.spec.exclusive_claims)
 
     def obstacles(self, offering: Offering) -> list[Obstacle]:
+        """What spread, affinity and claims say there; nothing when the plan is too large to try."""
         if not self._wanted:
             return []
-        domain = tuple(self._situation.view(offering).labels.get(key) for key in self._keys)
-        if domain not in self._known:
-            self._known[domain] = self._try(offering) if len(self._known) < MOST_TRIALS else []
-        return self._known[domain]
-
-    def _try(self, offering: Offering) -> list[Obstacle]:
-        name = "a-new-node"
-        state = self._situation.fresh_state()
-        state.launch(name, offering)
-        return obstacles_of(state, self._pod, name)
+        view = self._situation.view(offering)
+        alike = (self._keys, tuple(view.labels.get(key) for key in self._keys), view.taints)
+        if alike not in self._known:
+            state = self._situation.trial(alike, offering)
+            found = obstacles_of(state, self._pod, TRIAL) if state else []
+            self._known[alike] = [obstacle for obstacle in found if obstacle.code in BETWEEN_PODS]
+        return self._known[alike]

@@ -18,7 +18,7 @@ from packer.model import Limits, Offering, Pod, Why
 from packer.obstacles import Obstacle, label_obstacles, port_obstacles, shortages, taint_obstacles
 from packer.rules import State
 from packer.situation import Situation, over_limits
-from packer.why import Trials, obstacles_of
+from packer.why import BETWEEN_PODS, Trials, obstacles_of
 from packer.words import place_name
 
 MOST_TRIED = 40
@@ -27,7 +27,6 @@ MOST_TRIED_WITH_STATE = 6
 """The same for pods whose spread needs the whole cluster's state anew each time."""
 MOST_COMBINED = 6
 """Ways to combine the changes of one place."""
-_BETWEEN_PODS = frozenset({Why.TOPOLOGY_SPREAD, Why.POD_AFFINITY, Why.POD_ANTI_AFFINITY, Why.EXCLUSIVE_CLAIM, Why.DEVICE})
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +124,7 @@ class _Search:
             fitting = [change for change in self._changes_of(obstacle, place) if lever in (change.lever, Lever.MIXED)]
             if not fitting:
                 return
-            options.append(fitting[: 4 if obstacle.code in _BETWEEN_PODS else 2])
+            options.append(fitting[: 4 if obstacle.code in BETWEEN_PODS else 2])
         for combined in islice(product(*options), MOST_COMBINED):
             yield _Candidate(place, lever, tuple({change.text: change for change in combined}.values()))
 
