@@ -26,6 +26,7 @@ PLACEMENT_GATE: Final = PREFIX + "placement"
 MIRROR: Final = "kubernetes.io/config.mirror"
 BETA_STORAGE_CLASS: Final = "volume.beta.kubernetes.io/storage-class"
 DEFAULT_STORAGE_CLASS: Final = "storageclass.kubernetes.io/is-default-class"
+BIND_COMPLETED: Final = "pv.kubernetes.io/bind-completed"
 SELECTED_NODE: Final = "volume.kubernetes.io/selected-node"
 POD_GROUP_LABELS: Final = ("scheduling.x-k8s.io/pod-group", "pod-group.scheduling.sigs.k8s.io", "pod-group.scheduling.sigs.k8s.io/name")
 POD_GROUP_ANNOTATIONS: Final = ("scheduling.k8s.io/group-name", "scheduling.volcano.sh/group-name")
@@ -40,6 +41,7 @@ _KEPT = {
     GANG_SIZE,
     *_SPEC_KEYS,
     MIRROR,
+    BIND_COMPLETED,
     BETA_STORAGE_CLASS,
     DEFAULT_STORAGE_CLASS,
     SELECTED_NODE,

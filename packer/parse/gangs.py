@@ -1,4 +1,4 @@
-"""Gangs: pods that start together. PodGroups of scheduler-plugins and Volcano, Kueue's pod groups, and our own labels.
+"""Gangs: pods that start together. PodGroups of Kubernetes, scheduler-plugins and Volcano, Kueue's pod groups, and our own labels.
 
 A gang's minimum is what it still lacks: minMember (or the size that the pods tell) less the members that run or hold room.
 """
@@ -28,7 +28,7 @@ class Gangs:
     """The gangs of the input. ``problems`` tells which pods carry a size that cannot be read (pod key -> text)."""
 
     def __init__(self, pods: Iterable[RawPod], groups: Iterable[schema.GroupObject]) -> None:
-        self._declared = {_group_key(group): max(0, (group.spec.min_member if group.spec else None) or 0) for group in groups}
+        self._declared = dict(_declared(group) for group in groups)
         self.problems: dict[str, str] = {}
         self.notices: list[Notice] = []
         self._gangs = self._build(pods)
@@ -72,6 +72,8 @@ def membership(raw: RawPod) -> tuple[str, str | None, bool]:
     own = told(labels, annotations, GANG)
     if own:
         return f"{raw.namespace}/{own}", told(labels, annotations, GANG_SIZE), False
+    if raw.spec.scheduling_group and raw.spec.scheduling_group.pod_group_name:
+        return f"{raw.namespace}/{raw.spec.scheduling_group.pod_group_name}", None, False
     name = next((labels[key] for key in POD_GROUP_LABELS if labels.get(key)), None)
     name = name or next((annotations[key] for key in POD_GROUP_ANNOTATIONS if annotations.get(key)), None)
     if name:
@@ -88,8 +90,11 @@ def _counts(raw: RawPod, done_counts: bool) -> int:
     return int(bool(raw.node_name or raw.nominated) and not raw.deleted_at)
 
 
-def _group_key(group: schema.GroupObject) -> str:
-    meta = group.metadata or schema.Metadata()
-    if group.spec and (group.spec.min_member or 0) < 0:
-        raise InputError("minMember is negative", where=f"PodGroup {meta.namespace}/{meta.name}", mend="give a count of at least 0")
-    return f"{meta.namespace or 'default'}/{meta.name}"
+def _declared(group: schema.GroupObject) -> tuple[str, int]:
+    """(``namespace/name``, members needed). A group without a gang policy needs none together."""
+    meta, spec = group.metadata or schema.Metadata(), group.spec or schema.GroupSpec()
+    policy = spec.scheduling_policy.gang if spec.scheduling_policy else None
+    least = spec.min_member or (policy.min_count if policy else None) or 0
+    if least < 0:
+        raise InputError("its minimum is negative", where=f"PodGroup {meta.namespace}/{meta.name}", mend="give a count of at least 0")
+    return f"{meta.namespace or 'default'}/{meta.name}", least

@@ -108,7 +108,9 @@ KINDS: dict[str, _Kind] = {
     "CSINode": _Kind(("storage.k8s.io",), schema.CsiNodeObject, "csi_nodes"),
     "Namespace": _Kind(("",), schema.NamespaceObject, "namespaces"),
     "PriorityClass": _Kind(("scheduling.k8s.io",), schema.PriorityClassObject, "priority_classes"),
-    "PodGroup": _Kind(("scheduling.x-k8s.io", "scheduling.sigs.k8s.io", "scheduling.volcano.sh"), schema.GroupObject, "groups"),
+    "PodGroup": _Kind(
+        ("scheduling.x-k8s.io", "scheduling.sigs.k8s.io", "scheduling.volcano.sh", "scheduling.k8s.io"), schema.GroupObject, "groups"
+    ),
     "DaemonSet": _Kind(("apps", "extensions"), schema.WorkloadObject, "daemon_sets"),
     "Deployment": _Kind(("apps", "extensions"), schema.WorkloadObject, "workloads", True),
     "ReplicaSet": _Kind(("apps", "extensions"), schema.WorkloadObject, "workloads", True),

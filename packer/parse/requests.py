@@ -58,7 +58,8 @@ def _aggregate(spec: PodSpecPart, resize: PodStatus | None) -> Amounts:
     for index, container in enumerate(spec.containers or ()):
         _add(total, _container(container, f"spec.containers[{index}]", statuses, infeasible))
     for index, container in enumerate(spec.init_containers or ()):
-        own = _container(container, f"spec.initContainers[{index}]", statuses, infeasible)
+        running = statuses if _is_sidecar(container) else {}  # only what runs on can be resized
+        own = _container(container, f"spec.initContainers[{index}]", running, infeasible)
         if _is_sidecar(container):
             _add(total, own)
             _add(sidecars, own)
@@ -107,12 +108,14 @@ def _pod_level(spec: PodSpecPart, resize: PodStatus | None, aggregate: Amounts) 
                 found.setdefault(name, aggregate[name])
         for name, amount in limits.items():
             found.setdefault(name, amount)
-    if resize is not None and (resize.resources or resize.allocated_resources):
-        if _infeasible(resize):
-            found = {}
-        _raise_to(found, _amounts(resize.resources.requests if resize.resources else None, "status.resources.requests"))
-        _raise_to(found, _amounts(resize.allocated_resources, "status.allocatedResources"))
-    return {name: amount for name, amount in found.items() if name in (CPU, MEMORY) or name.startswith("hugepages-")}
+    found = {name: amount for name, amount in found.items() if name in (CPU, MEMORY) or name.startswith("hugepages-")}
+    if resize is None or resize.resources is None:
+        return found
+    actual = _amounts(resize.resources.requests, "status.resources.requests")
+    _raise_to(actual, _amounts(resize.allocated_resources, "status.allocatedResources"))
+    if not _infeasible(resize):
+        _raise_to(actual, found)
+    return {name: actual.get(name, Fraction(0)) for name in found}
 
 
 def _statuses(resize: PodStatus | None) -> dict[str, ContainerStatus]:

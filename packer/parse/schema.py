@@ -176,6 +176,10 @@ class Gate(Part):
     name: str = ""
 
 
+class SchedulingGroup(Part):
+    pod_group_name: str | None = None
+
+
 class PodSpecPart(Part):
     node_name: str | None = None
     containers: list[Container] | None = None
@@ -192,6 +196,7 @@ class PodSpecPart(Part):
     priority_class_name: str | None = None
     scheduler_name: str | None = None
     scheduling_gates: list[Gate] | None = None
+    scheduling_group: SchedulingGroup | None = None
     host_network: bool | None = None
 
 
@@ -332,12 +337,23 @@ class PriorityClassObject(Part):
     global_default: bool | None = None
 
 
+class GangPolicy(Part):
+    min_count: int | None = None
+
+
+class SchedulingPolicy(Part):
+    gang: GangPolicy | None = None
+
+
 class GroupSpec(Part):
+    """``minMember`` of scheduler-plugins and Volcano, ``schedulingPolicy`` of scheduling.k8s.io."""
+
     min_member: int | None = None
+    scheduling_policy: SchedulingPolicy | None = None
 
 
 class GroupObject(Part):
-    """A PodGroup of scheduler-plugins or of Volcano."""
+    """A PodGroup of scheduler-plugins, of Volcano, or of Kubernetes itself."""
 
     metadata: Metadata | None = None
     spec: GroupSpec | None = None

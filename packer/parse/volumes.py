@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from packer.model import ATTACHABLE_PREFIX, REGION, ZONE, NodeTerm, Operator, Requirement
 from packer.parse import schema
-from packer.parse.contract import BETA_STORAGE_CLASS, DEFAULT_STORAGE_CLASS, SELECTED_NODE
+from packer.parse.contract import BETA_STORAGE_CLASS, BIND_COMPLETED, DEFAULT_STORAGE_CLASS, SELECTED_NODE
 from packer.parse.terms import node_terms, selector
 from packer.quantity import parse_manifest
 from packer.rules.labels import NAME_FIELD, selector_matches
@@ -47,7 +47,7 @@ class VolumeIndex:
         self._volumes = {_meta(one).name or "": one for one in volumes}
         self._free: dict[str, list[schema.VolumeObject]] = {}
         for _, one in sorted(self._volumes.items()):
-            if not one.status or one.status.phase in (None, "Available"):
+            if not one.status or one.status.phase in (None, "Available") or (one.spec and one.spec.claim_ref):
                 self._free.setdefault((one.spec.storage_class_name if one.spec else None) or "", []).append(one)
         self._classes = {_meta(one).name or "": one for one in classes}
         self._planned = dict(planned or {})
@@ -95,8 +95,11 @@ class VolumeIndex:
         if claim.status and claim.status.phase == "Lost":
             return VolumeNeeds(problem=f"persistentvolumeclaim {key} has lost its volume")
         exclusive = (key,) if "ReadWriteOncePod" in (spec.access_modes or ()) else ()
+        annotations = meta.annotations or {}
         if not spec.volume_name:
-            return self._unbound(key, spec, meta.annotations or {}, planned=False)._replace(exclusive=exclusive)
+            return self._unbound(key, spec, annotations, planned=False)._replace(exclusive=exclusive)
+        if BIND_COMPLETED not in annotations and claim.status and claim.status.phase == "Pending":
+            return VolumeNeeds(problem=f"claim {key} names its volume but is not bound to it yet")
         volume = self._volumes.get(spec.volume_name)
         if volume is None:
             return VolumeNeeds(
@@ -109,8 +112,8 @@ class VolumeIndex:
 
         A planned claim will be made and bound with its pod, so that neither its class nor its binding mode need be known yet.
         """
-        name = spec.storage_class_name if spec.storage_class_name is not None else annotations.get(BETA_STORAGE_CLASS)
-        storage_class = self._classes.get(name) if name is not None else self._default_class()
+        name = annotations.get(BETA_STORAGE_CLASS) or spec.storage_class_name
+        storage_class = self._classes.get(name) if name else self._default_class() if planned and name is None else None
         exclusive = (key,) if "ReadWriteOncePod" in (spec.access_modes or ()) else ()
         if storage_class is None:
             if planned:
@@ -176,7 +179,9 @@ def _affinity(volume: schema.VolumeObject) -> Terms | None:
 
 
 def _allowed(storage_class: schema.StorageClassObject) -> Terms | None:
-    """allowedTopologies as ORed terms; None without any."""
+    """allowedTopologies as ORed terms, of which empty ones match nothing; None without any (MatchTopologySelectorTerms)."""
+    if not storage_class.allowed_topologies:
+        return None
     terms = {
         NodeTerm(
             tuple(
@@ -185,23 +190,23 @@ def _allowed(storage_class: schema.StorageClassObject) -> Terms | None:
                 )
             )
         )
-        for term in storage_class.allowed_topologies or ()
-    } - {NodeTerm()}
-    return tuple(sorted(terms)) or None
+        for term in storage_class.allowed_topologies
+    }
+    return tuple(sorted(terms))
 
 
 def _could_bind(volume: schema.VolumeObject, key: str, claim: schema.ClaimSpec) -> bool:
     """Whether a static volume of the claim's class is free for the claim (component-helpers/storage/volume FindMatchingVolume)."""
     spec, meta = volume.spec or schema.VolumeSpec(), _meta(volume)
     reserved = spec.claim_ref
-    for_this = reserved is not None and f"{reserved.namespace or 'default'}/{reserved.name}" == key
-    if meta.deletion_timestamp or (reserved is not None and not for_this):
+    if meta.deletion_timestamp or (reserved is not None and f"{reserved.namespace or 'default'}/{reserved.name}" != key):
         return False
     wanted = (claim.resources.requests if claim.resources else None) or {}
     enough = parse_manifest((spec.capacity or {}).get("storage", 0)) >= parse_manifest(wanted.get("storage", 0))
     modes = set(claim.access_modes or ()) <= set(spec.access_modes or ())
     chosen = claim.selector is None or selector_matches(selector(claim.selector, f"claim {key}: spec.selector"), meta.labels or {})
-    return enough and modes and chosen and (claim.volume_mode or "Filesystem") == (spec.volume_mode or "Filesystem")
+    fits = enough and (claim.volume_mode or "Filesystem") == (spec.volume_mode or "Filesystem")
+    return fits and (reserved is not None or (modes and chosen))
 
 
 def _claim_of(volume: schema.Volume, pod_name: str) -> tuple[str, schema.ClaimSpec | None]:

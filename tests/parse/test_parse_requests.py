@@ -93,6 +93,21 @@ def test_in_place_resize_counts_the_greatest(wish: str, actual: str, allocated: 
     assert resized(wish, actual, allocated, condition) == {"cpu": cpu}
 
 
+def test_only_what_runs_on_can_be_resized() -> None:
+    """An ordinary init container's status is history; a sidecar's counts."""
+    init = [container("once", cpu="1"), {**container("on", cpu="1"), "restartPolicy": "Always"}]
+    told = [{"name": name, "resources": {"requests": {"cpu": "5"}}} for name in ("once", "on")]
+    found = only_pod(pod("p", containers=[container(cpu="1")], initContainers=init, status={"initContainerStatuses": told}))
+    assert found.spec.requests == {"cpu": 6000}
+
+
+def test_pod_level_resize_counts_the_greatest() -> None:
+    """The same rule one level up, for the resources that the pod sets itself."""
+    status = {"resources": {"requests": {"cpu": "3"}}, "allocatedResources": {"memory": "1Gi"}}
+    found = only_pod(pod("p", containers=[container(cpu="1", memory="2Gi")], resources={"requests": {"cpu": "2"}}, status=status))
+    assert found.spec.requests == {"cpu": 3000, "memory": 2048 * MIB}
+
+
 @pytest.mark.parametrize("amount", ["0.5", "500m", 0.5, "-1"])
 def test_extended_resources_come_whole(amount: str | float) -> None:
     """The API server refuses half a GPU; one such pod must not stop the plan of the others."""

@@ -86,6 +86,11 @@ WAITING = {
     "claim without a class": [claim()],
     "class that binds at once": [claim(storageClassName="std"), storage_class(provisioner="d")],
     "class unknown": [claim(storageClassName="std")],
+    "default class does not help a claim that is there": [
+        claim(),
+        storage_class(**WAITS, meta={"annotations": {"storageclass.kubernetes.io/is-default-class": "true"}}),
+    ],
+    "claim that names its volume but is not bound": [claim(volumeName="vol", phase="Pending"), volume()],
     "volume unknown": [claim(volumeName="vol")],
     "claim being deleted": [claim(volumeName="vol", meta={"deletionTimestamp": "2030-01-01T00:00:00Z"}), volume()],
     "claim that lost its volume": [claim(volumeName="vol", phase="Lost"), volume()],
@@ -112,6 +117,12 @@ def test_waiting_for_the_first_consumer_asks_for_what_the_class_allows() -> None
     assert only_pod(pod("p", **MOUNT), claim(storageClassName="std"), storage_class(**WAITS)).spec.volume_terms == ()
 
 
+def test_the_beta_annotation_names_the_class_too() -> None:
+    """GetPersistentVolumeClaimClass looks there first."""
+    meta = {"annotations": {"volume.beta.kubernetes.io/storage-class": "std"}}
+    assert only_pod(pod("p", **MOUNT), claim(meta=meta, storageClassName="gone"), storage_class(**WAITS)).spec.volume_terms == ()
+
+
 def test_a_provisioner_at_work_has_chosen_its_node() -> None:
     """The selected-node annotation: provisioning is under way for that node alone."""
     meta = {"annotations": {"volume.kubernetes.io/selected-node": "n-7"}}
@@ -130,6 +141,7 @@ def test_a_provisioner_at_work_has_chosen_its_node() -> None:
         ({"storageClassName": "other"}, False),
         ({"claimRef": {"namespace": "default", "name": "other"}}, False),
         ({"claimRef": {"namespace": "default", "name": "data"}}, True),
+        ({"claimRef": {"namespace": "default", "name": "data"}, "accessModes": []}, True),
     ],
 )
 def test_a_static_volume_must_fit_its_claim(change: Body, fits: bool) -> None:

@@ -271,6 +271,12 @@ def test_pod_groups_of_others_are_gangs(labels: Body, annotations: Body, api: st
     assert {one.gang for one in found.pods} == {Gang("default/g", 3)}
 
 
+def test_kubernetes_own_pod_groups_are_gangs() -> None:
+    """spec.schedulingGroup and the group's gang policy (scheduling.k8s.io)."""
+    body = obj("scheduling.k8s.io/v1alpha2", "PodGroup", "g", namespace="default", spec={"schedulingPolicy": {"gang": {"minCount": 2}}})
+    assert only_pod(pod("p", schedulingGroup={"podGroupName": "g"}), body).gang == Gang("default/g", 2)
+
+
 def member(name: str, size: str = "3", **spec: Any) -> Body:
     meta = spec.pop("meta", {})
     status = spec.pop("status", {})
