@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from packer.model import ATTACHABLE_PREFIX, PODS, HostPort, Labels, PodSpec, Resources, Taint, Why
+from packer.model import ATTACHABLE_PREFIX, PODS, HostPort, Labels, Operator, PodSpec, Requirement, Resources, Taint, Why
 from packer.rules import matches, ports_clash, requirement_text, term_holds, untolerated
 from packer.words import listed, pair
 
@@ -60,7 +60,7 @@ def shortages(requests: Resources, free: Resources) -> list[Obstacle]:
 def label_obstacles(spec: PodSpec, labels: Labels, node_name: str | None) -> list[Obstacle]:
     """Every selector expression, the required terms and each volume that refuse these labels (NodeAffinity, VolumeBinding, VolumeZone)."""
     found = [
-        Obstacle(Why.NODE_SELECTOR, requirement_text(req), f"needs {requirement_text(req)}", found=labels.get(req.key, "no such label"))
+        Obstacle(Why.NODE_SELECTOR, requirement_text(req), f"needs {wanted(req)}", found=labels.get(req.key, "no such label"))
         for req in spec.selector
         if not matches(req, labels)
     ]
@@ -68,7 +68,7 @@ def label_obstacles(spec: PodSpec, labels: Labels, node_name: str | None) -> lis
         found.append(_terms_obstacle(spec, labels))
     for i, terms in enumerate(spec.volume_terms):
         if not any(term_holds(term, labels, node_name) for term in terms):
-            text = " or ".join(" and ".join(requirement_text(req) for req in (*term.expressions, *term.fields)) for term in terms)
+            text = " or ".join(" and ".join(wanted(req) for req in (*term.expressions, *term.fields)) for term in terms)
             found.append(Obstacle(Why.VOLUME_TOPOLOGY, f"volume {i}", f"a volume is tied to {text or 'no node at all'}"))
     return found
 
@@ -78,10 +78,10 @@ def _terms_obstacle(spec: PodSpec, labels: Labels) -> Obstacle:
     if len(terms) == 1:
         failing = [req for req in terms[0].expressions if not matches(req, labels)]
         if failing:
-            text = " and ".join(requirement_text(req) for req in failing)
+            text = " and ".join(wanted(req) for req in failing)
             found = labels.get(failing[0].key, "no such label") if len(failing) == 1 else ""
             return Obstacle(Why.NODE_AFFINITY, text, f"required node affinity: {text}", found=found)
-    texts = (" and ".join(requirement_text(req) for req in (*term.expressions, *term.fields)) or "an empty term" for term in terms)
+    texts = (" and ".join(wanted(req) for req in (*term.expressions, *term.fields)) or "an empty term" for term in terms)
     return Obstacle(Why.NODE_AFFINITY, "terms", f"required node affinity: {' or '.join(texts) or 'no term, which matches nothing'}")
 
 
@@ -98,6 +98,13 @@ def port_obstacles(wanted: Iterable[HostPort], taken: Iterable[HostPort], by: st
         for port in wanted
         if any(ports_clash(port, other) for other in occupied)
     ]
+
+
+def wanted(req: Requirement) -> str:
+    """A requirement as a person reads it: "zone=a" for a single value, else as Kubernetes writes it."""
+    if req.operator is Operator.IN and len(req.values) == 1:
+        return f"{req.key}={req.values[0]}"
+    return requirement_text(req)
 
 
 def taint_text(taint: Taint) -> str:
@@ -147,4 +154,6 @@ def message_of(alike: Sequence[tuple[Obstacle, int]]) -> str:
     for one, number in alike:
         found[one.found] += number
     values = [value for value, _ in sorted(found.items(), key=lambda item: (-item[1], item[0])) if value]
-    return f"{first.text}, found {listed(values, 3)}" if values else first.text
+    if not values:
+        return first.text
+    return f"{first.text}, found {listed(values) if len(values) <= 3 else f'{len(values):,} others'}"

@@ -13,6 +13,7 @@ from typing import NamedTuple
 from packer import cost
 from packer import policy as policies
 from packer.model import (
+    DEFAULT_RULE,
     PODS,
     Launch,
     Limits,
@@ -260,6 +261,9 @@ class Situation:
 
     def _policy_obstacle(self, rule: PolicyRule, offering: Offering) -> Obstacle | None:
         reason = policies.why_not(rule, offering)
+        if reason is not None and rule is DEFAULT_RULE:
+            kind = "burstable types" if offering.burstable else "slices of GPUs"
+            return Obstacle(reason.code, kind, f"{kind} are out unless a policy allows them")
         return None if reason is None else Obstacle(reason.code, reason.message, reason.message)
 
     def static_obstacles(self, pod: Pod, offering: Offering) -> list[Obstacle]:

@@ -13,6 +13,7 @@ from typing import NamedTuple
 from packer import cost
 from packer.explain.values import Lever
 from packer.model import (
+    INSTANCE_TYPE,
     MEMORY,
     STORAGE,
     ZONE,
@@ -29,7 +30,7 @@ from packer.model import (
     Toleration,
     Why,
 )
-from packer.obstacles import Obstacle, port_text
+from packer.obstacles import Obstacle, port_text, wanted
 from packer.rules import matches, requirement_text
 from packer.situation import POD_PRICE
 from packer.words import an_hour, exact_amount, exact_pair, place_name
@@ -157,9 +158,7 @@ def _selector_changes(obstacle: Obstacle, spec: PodSpec) -> Iterator[Change]:
         wider = replace(req, values=tuple(sorted({*req.values, obstacle.found})))
         text = f"let {req.key} also be {obstacle.found} (now {', '.join(req.values)})"
         yield _pod_change(text, WHOLE - 1, lambda s: replace(s, selector=tuple(wider if one == req else one for one in s.selector)))
-    yield _pod_change(
-        f"drop the selector {obstacle.subject}", WHOLE, lambda s: replace(s, selector=tuple(o for o in s.selector if o != req))
-    )
+    yield _pod_change(f"drop the selector {wanted(req)}", WHOLE, lambda s: replace(s, selector=tuple(o for o in s.selector if o != req)))
 
 
 def _toleration_for(taint: str) -> Toleration:
@@ -207,7 +206,7 @@ def _refusals(alternative: Alternative, offering: Offering) -> Iterator[str]:
     """What the alternative would have to give up for this offering."""
     for req in alternative.requirements:
         if not matches(req, offering.labels):
-            yield f"drop {requirement_text(req)}" if not _widens(req, offering) else f"let {req.key} also be {offering.labels[req.key]}"
+            yield f"drop {wanted(req)}" if not _widens(req, offering) else f"let {req.key} also be {offering.labels[req.key]}"
     if offering.burstable and not alternative.allow_burstable:
         yield "allow burstable types"
     if offering.fractional_gpu and not alternative.allow_fractional_gpu:
@@ -259,10 +258,17 @@ def _catalog_changes(obstacle: Obstacle, given: Input) -> Iterator[Change]:
     elif obstacle.code in (Why.NODE_SELECTOR, Why.NODE_AFFINITY, Why.VOLUME_TOPOLOGY):
         labels = _labels_wanted(obstacle, given.pod.spec)
         if labels:
-            where = " and ".join(f"in zone {value}" if key == ZONE else f"with {key}={value}" for key, value in sorted(labels.items()))
-            yield _catalog_change(
-                f"offer {offering.key.instance_type} {where}", 2 * WHOLE, lambda o: replace(o, labels={**o.labels, **labels})
-            )
+            text = _offer_words(offering.key.instance_type, labels)
+            yield _catalog_change(text, 2 * WHOLE, lambda o: replace(o, labels={**o.labels, **labels}))
+
+
+def _offer_words(instance_type: str, labels: dict[str, str]) -> str:
+    """ "offer c4 in zone z-x", "offer m5.3xlarge, at least as large as m5.2xlarge"."""
+    rest = {key: value for key, value in labels.items() if key != INSTANCE_TYPE}
+    what = instance_type
+    if INSTANCE_TYPE in labels:
+        what = f"{labels[INSTANCE_TYPE]}, at least as large as {instance_type}"
+    return f"offer {what}" + "".join(f" in zone {value}" if key == ZONE else f" with {key}={value}" for key, value in sorted(rest.items()))
 
 
 def _labels_wanted(obstacle: Obstacle, spec: PodSpec) -> dict[str, str]:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from packer import cost
 from packer.explain.values import Filling, NodeStory, Priced
-from packer.model import PODS, Launch, Node, Offering, Placement, Pod, Resources, Why
+from packer.model import PODS, Launch, Node, Offering, Placement, Pod, PolicyRule, Resources, Why
 from packer.obstacles import Obstacle, label_obstacles, message_of, port_obstacles, shortages, taint_obstacles
 from packer.rules import State
 from packer.situation import Situation
@@ -69,9 +69,24 @@ def fillings(allocatable: Resources, overhead: Resources, contents: Sequence[Pod
 
 def node_cost(situation: Situation, offering: Offering, pods: Sequence[Pod]) -> int:
     """What a node of the offering with these pods adds to the objective."""
+    return _cost_of_kinds(situation, offering, _kinds(situation, pods))
+
+
+def _kinds(situation: Situation, pods: Sequence[Pod]) -> list[tuple[Pod, PolicyRule, int]]:
+    """Pods that cost the same on any offering, together: (one of them, its rule, how many)."""
+    kinds: dict[tuple[int, int], tuple[Pod, PolicyRule, int]] = {}
+    for pod in pods:
+        rule = situation.rule(pod)
+        first, _, number = kinds.get((id(pod.spec), id(rule)), (pod, rule, 0))
+        kinds[id(pod.spec), id(rule)] = (first, rule, number + 1)
+    return list(kinds.values())
+
+
+def _cost_of_kinds(situation: Situation, offering: Offering, kinds: Sequence[tuple[Pod, PolicyRule, int]]) -> int:
     policy = situation.problem.policy
     launch = Launch("", offering.key, offering.price_microusd_per_hour, ())
-    return cost.launch_objective(launch, pods, policy) + sum(cost.adder(pod.spec, situation.rule(pod), offering, policy) for pod in pods)
+    adders = sum(number * cost.adder(pod.spec, rule, offering, policy) for pod, rule, number in kinds)
+    return cost.launch_objective(launch, (pod for pod, _, _ in kinds), policy) + adders
 
 
 def lacks(situation: Situation, offering: Offering, pods: Sequence[Pod]) -> list[Obstacle]:
@@ -115,11 +130,8 @@ def _one_of_each(pods: Iterable[Pod]) -> Iterator[Pod]:
 
 def _ranked(situation: Situation, pods: Sequence[Pod]) -> list[tuple[int, Offering]]:
     """Every offering with the cost of holding these pods, cheapest first."""
-    sample = list(_one_of_each(pods))
-    policy = situation.problem.policy
-    if len(sample) == len(pods) or any(alternative.penalty_microusd_per_hour for rule in policy.rules for alternative in rule.alternatives):
-        sample = list(pods)
-    priced = [(node_cost(situation, offering, sample), offering) for offering in situation.problem.offerings]
+    kinds = _kinds(situation, pods)
+    priced = [(_cost_of_kinds(situation, offering, kinds), offering) for offering in situation.problem.offerings]
     return sorted(priced, key=lambda entry: (entry[0], entry[1].key))
 
 

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from packer import cost
 from packer.explain.values import PodFacts, Priced, Survey
 from packer.model import GroupedReason, NodeTerm, Pod, PodSpec, Toleration
-from packer.obstacles import Obstacle, grouped, port_text
-from packer.rules import State, requirement_text, selector_text
+from packer.obstacles import Obstacle, grouped, port_text, wanted
+from packer.rules import State, selector_text
 from packer.situation import Situation
 from packer.why import obstacles_of
 from packer.words import an_hour, count
@@ -23,7 +23,7 @@ def facts_of(situation: Situation, pod: Pod) -> PodFacts:
 
 
 def _constraints(spec: PodSpec) -> list[str]:
-    found = [requirement_text(req) for req in spec.selector]
+    found = [wanted(req) for req in spec.selector]
     if spec.node_terms is not None:
         found.append("required node affinity: " + (" or ".join(_term(term) for term in spec.node_terms) or "no term"))
     found += ["a volume in " + " or ".join(_term(term) for term in terms) for terms in spec.volume_terms]
@@ -43,7 +43,7 @@ def _constraints(spec: PodSpec) -> list[str]:
 
 
 def _term(term: NodeTerm) -> str:
-    return " and ".join(requirement_text(req) for req in (*term.expressions, *term.fields)) or "nothing"
+    return " and ".join(wanted(req) for req in (*term.expressions, *term.fields)) or "nothing"
 
 
 def _toleration(toleration: Toleration) -> str:
@@ -66,7 +66,10 @@ def survey_offerings(situation: Situation, pod: Pod) -> Survey:
     ]
     priced.sort(key=lambda one: (one.added_microusd_per_hour, one.offering))
     excluded = tuple(GroupedReason(group.code, group.message, offerings=group.places) for group in grouped(places))
-    return Survey(len(situation.problem.offerings), len(possible), tuple(priced[:MOST_NAMED]), (), excluded)
+    kinds: dict[tuple[str, str, int], Priced] = {}
+    for one in priced:
+        kinds.setdefault((one.offering.instance_type, one.offering.capacity_type, one.added_microusd_per_hour), one)
+    return Survey(len(situation.problem.offerings), len(possible), tuple(kinds.values())[:MOST_NAMED], (), excluded)
 
 
 def survey_nodes(situation: Situation, pod: Pod, state: State) -> Survey:

@@ -141,7 +141,8 @@ def _survey_lines(title: str, noun: str, survey: Survey, style: Style) -> list[s
         return [f"{heading(title, style)}  none in the input"] if noun == "offering" else []
     lines = [f"{heading(title, style)}  {survey.possible:,} of {survey.total:,} would do"]
     if survey.cheapest:
-        cheapest = "; ".join(f"{place_name(one.offering)} {an_hour(one.added_microusd_per_hour)}" for one in survey.cheapest[:3])
+        kinds = ((" ".join(filter(None, (one.offering.instance_type, one.offering.capacity_type))), one) for one in survey.cheapest[:3])
+        cheapest = ", ".join(f"{kind} {an_hour(one.added_microusd_per_hour)}" for kind, one in kinds)
         lines += wrapped(f"cheapest: {cheapest}", style, hang=2)
     if survey.names:
         lines += wrapped(f"with room after the plan: {listed(survey.names, 3)}", style, hang=2)

@@ -69,7 +69,7 @@ def test_offerings_are_grouped_by_the_reason_that_says_most() -> None:
     explanation = left_out(Problem((pod,), (), (*small, *gpu)), "default/train")
     assert [(reason.offerings, reason.message) for reason in explanation.offerings.excluded] == [
         (12, "nvidia.com/gpu 0 of 1"),
-        (3, f"needs {ZONE} In (z-a), found z-b"),
+        (3, f"needs {ZONE}=z-a, found z-b"),
     ]
     assert "12 offerings: nvidia.com/gpu 0 of 1" in explanation_text(explanation)
 
@@ -201,7 +201,7 @@ def test_nearest_miss_of_a_tainted_place_is_a_toleration() -> None:
         ({"selector": (IN_Z,)}, f"let {ZONE} also be z-a (now z-x)"),
         ({"selector": (Requirement("disk", Operator.EXISTS),)}, "drop the selector disk Exists"),
         ({"node_terms": (NodeTerm((IN_Z,)),)}, "drop the required node affinity"),
-        ({"volume_terms": ((NodeTerm((IN_Z,)),),)}, f"use a volume that can be reached there (a volume is tied to {ZONE} In (z-x))"),
+        ({"volume_terms": ((NodeTerm((IN_Z,)),),)}, f"use a volume that can be reached there (a volume is tied to {ZONE}=z-x)"),
         ({"max_price_microusd_per_hour": 50_000}, "raise the pod's highest price from $0.0500/h to $0.1000/h"),
     ],
 )
