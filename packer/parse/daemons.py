@@ -7,7 +7,7 @@ from collections.abc import Iterable
 import msgspec
 
 from packer.model import Daemon, Notice
-from packer.parse import schema
+from packer.parse import schema, workload_schema
 from packer.parse.contract import kept_annotations
 from packer.parse.objects import RawPod
 from packer.parse.pods import PodReader, controller_of
@@ -16,14 +16,16 @@ _NO_EXECUTE = ("not-ready", "unreachable")
 _NO_SCHEDULE = ("disk-pressure", "memory-pressure", "pid-pressure", "unschedulable")
 
 
-def read_daemons(sets: Iterable[schema.WorkloadObject], pods: Iterable[RawPod], reader: PodReader) -> tuple[list[Daemon], list[Notice]]:
+def read_daemons(
+    sets: Iterable[workload_schema.WorkloadObject], pods: Iterable[RawPod], reader: PodReader
+) -> tuple[list[Daemon], list[Notice]]:
     """One Daemon for each DaemonSet of the input, and for each that only its pods tell of (a dump of pods and nodes has no
     DaemonSets, yet new nodes will run them); node affinity cannot be read off such pods, so those count on every node.
     """
     found: dict[str, Daemon] = {}
     for body in sets:
         meta = body.metadata or schema.Metadata()
-        template = (body.spec.template if body.spec else None) or schema.Template()
+        template = (body.spec.template if body.spec else None) or workload_schema.Template()
         own = template.metadata or schema.Metadata()
         if not meta.deletion_timestamp:
             daemon = _daemon(meta.namespace or "default", meta.name or "", template.spec, own, reader)

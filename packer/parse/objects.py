@@ -18,7 +18,7 @@ from typing import Any, NamedTuple, TypeVar, cast
 import msgspec
 
 from packer.errors import EnvironmentProblem, InputError
-from packer.parse import schema
+from packer.parse import schema, workload_schema
 from packer.parse.contract import kept_annotations
 from packer.parse.yamlform import yaml_documents
 
@@ -86,7 +86,7 @@ class RawInput:
     namespaces: list[schema.NamespaceObject] = field(default_factory=list)
     priority_classes: list[schema.PriorityClassObject] = field(default_factory=list)
     groups: list[schema.GroupObject] = field(default_factory=list)
-    daemon_sets: list[schema.WorkloadObject] = field(default_factory=list)
+    daemon_sets: list[workload_schema.WorkloadObject] = field(default_factory=list)
     workloads: list[Workload] = field(default_factory=list)
     catalog: list[dict[str, Any]] | None = None
     """Rows of a case file's ``catalog``; None when no source had one."""
@@ -111,16 +111,16 @@ KINDS: dict[str, _Kind] = {
     "PodGroup": _Kind(
         ("scheduling.x-k8s.io", "scheduling.sigs.k8s.io", "scheduling.volcano.sh", "scheduling.k8s.io"), schema.GroupObject, "groups"
     ),
-    "DaemonSet": _Kind(("apps", "extensions"), schema.WorkloadObject, "daemon_sets"),
-    "Deployment": _Kind(("apps", "extensions"), schema.WorkloadObject, "workloads", True),
-    "ReplicaSet": _Kind(("apps", "extensions"), schema.WorkloadObject, "workloads", True),
-    "StatefulSet": _Kind(("apps",), schema.WorkloadObject, "workloads", True),
-    "ReplicationController": _Kind(("",), schema.WorkloadObject, "workloads", True),
-    "Job": _Kind(("batch",), schema.JobObject, "workloads", True),
-    "JobSet": _Kind(("jobset.x-k8s.io",), schema.JobSetObject, "workloads", True),
-    "RayCluster": _Kind(("ray.io",), schema.RayClusterObject, "workloads", True),
-    "RayJob": _Kind(("ray.io",), schema.RayObject, "workloads", True),
-    "RayService": _Kind(("ray.io",), schema.RayObject, "workloads", True),
+    "DaemonSet": _Kind(("apps", "extensions"), workload_schema.WorkloadObject, "daemon_sets"),
+    "Deployment": _Kind(("apps", "extensions"), workload_schema.WorkloadObject, "workloads", True),
+    "ReplicaSet": _Kind(("apps", "extensions"), workload_schema.WorkloadObject, "workloads", True),
+    "StatefulSet": _Kind(("apps",), workload_schema.WorkloadObject, "workloads", True),
+    "ReplicationController": _Kind(("",), workload_schema.WorkloadObject, "workloads", True),
+    "Job": _Kind(("batch",), workload_schema.JobObject, "workloads", True),
+    "JobSet": _Kind(("jobset.x-k8s.io",), workload_schema.JobSetObject, "workloads", True),
+    "RayCluster": _Kind(("ray.io",), workload_schema.RayClusterObject, "workloads", True),
+    "RayJob": _Kind(("ray.io",), workload_schema.RayObject, "workloads", True),
+    "RayService": _Kind(("ray.io",), workload_schema.RayObject, "workloads", True),
 }
 _CASE_KEYS = {"pods": "Pod", "existing_pods": "Pod", "existing_nodes": "Node", "daemonsets": "DaemonSet", "objects": ""}
 

@@ -34,7 +34,7 @@ _NAMED_AFTER = {
 _LABELS = ("labels", "annotations", "matchLabels", "nodeSelector")
 _NAMES = {
     "name", "namespace", "uid", "generateName", "nodeName", "nominatedNodeName", "claimName", "volumeName", "storageClassName",
-    "priorityClassName", "groupName", "volumeHandle",
+    "priorityClassName", "groupName", "volumeHandle", "podGroupName",
 }  # fmt: skip
 _NOT_NAMES = ("schedulingGates", "drivers")
 """Lists whose items' names mean something: scheduling gates, and CSI drivers, which volumes and classes name too."""

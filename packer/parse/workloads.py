@@ -13,7 +13,7 @@ from typing import Any, cast
 
 import msgspec
 
-from packer.parse import schema
+from packer.parse import schema, workload_schema
 from packer.parse.contract import kept_annotations
 from packer.parse.objects import RawInput, RawPod, Workload, claimed
 
@@ -31,7 +31,7 @@ class Demand:
 
     owner: schema.OwnerReference
     namespace: str
-    template: schema.Template
+    template: workload_schema.Template
     missing: int
     names: Iterator[str]
     labels: dict[str, str] = field(default_factory=dict)
@@ -117,7 +117,7 @@ def unseen_owners(pod: RawPod) -> Iterator[Key]:
 
 def _replicas(workload: Workload, family: _Family) -> Iterator[Demand]:
     """Deployment, ReplicaSet, ReplicationController: replicas (1 unless told) less the pods there are."""
-    spec = cast(schema.WorkloadSpec, workload.body.spec or schema.WorkloadSpec())
+    spec = cast(workload_schema.WorkloadSpec, workload.body.spec or workload_schema.WorkloadSpec())
     if spec.template:
         wanted = 1 if spec.replicas is None else spec.replicas
         labels = {HASH_LABEL: _template_hash(workload, spec.template, family)} if workload.kind == "Deployment" else {}
@@ -126,7 +126,7 @@ def _replicas(workload: Workload, family: _Family) -> Iterator[Demand]:
 
 def _stateful_set(workload: Workload, family: _Family) -> Iterator[Demand]:
     """Ordinals from spec.ordinals.start on; an ordinal whose pod exists in any state is not made again."""
-    spec = cast(schema.WorkloadSpec, workload.body.spec or schema.WorkloadSpec())
+    spec = cast(workload_schema.WorkloadSpec, workload.body.spec or workload_schema.WorkloadSpec())
     if not spec.template:
         return
     start = (spec.ordinals.start if spec.ordinals else None) or 0
@@ -142,8 +142,8 @@ def _stateful_set(workload: Workload, family: _Family) -> Iterator[Demand]:
 
 def _job(workload: Workload, family: _Family) -> Iterator[Demand]:
     """What the Job would still start at once: parallelism, bounded by completions that are left."""
-    body = cast(schema.JobObject, workload.body)
-    spec = body.spec or schema.JobSpec()
+    body = cast(workload_schema.JobObject, workload.body)
+    spec = body.spec or workload_schema.JobSpec()
     if not spec.template or spec.suspend or _is_over(body.status):
         return
     pods = family.all_pods(workload)
@@ -159,8 +159,8 @@ def _job(workload: Workload, family: _Family) -> Iterator[Demand]:
 
 def _job_set(workload: Workload, family: _Family) -> Iterator[Demand]:
     """Its Jobs that are not in the input yet, each as a Job (jobset.x-k8s.io: ``<set>-<job>-<index>``)."""
-    body = cast(schema.JobSetObject, workload.body)
-    spec = body.spec or schema.JobSetSpec()
+    body = cast(workload_schema.JobSetObject, workload.body)
+    spec = body.spec or workload_schema.JobSetSpec()
     if spec.suspend or _is_over(body.status):
         return
     for part in spec.replicated_jobs or ():
@@ -169,7 +169,7 @@ def _job_set(workload: Workload, family: _Family) -> Iterator[Demand]:
             if ("Job", _namespace(workload), name) in family.workloads or part.template is None:
                 continue
             meta = schema.Metadata(name=name, namespace=_namespace(workload))
-            for demand in _job(Workload("Job", schema.JobObject(meta, part.template.spec)), family):
+            for demand in _job(Workload("Job", workload_schema.JobObject(meta, part.template.spec)), family):
                 demand.owner = _reference(workload)
                 demand.labels |= {
                     "jobset.sigs.k8s.io/jobset-name": _name(workload),
@@ -181,13 +181,13 @@ def _job_set(workload: Workload, family: _Family) -> Iterator[Demand]:
 
 def _ray_cluster(workload: Workload, family: _Family) -> Iterator[Demand]:
     """One head, and each worker group's replicas × hosts, less the pods of that group."""
-    yield from _ray_pods(workload, _name(workload), workload.body.spec or schema.RayClusterSpec(), family.active(workload))
+    yield from _ray_pods(workload, _name(workload), workload.body.spec or workload_schema.RayClusterSpec(), family.active(workload))
 
 
 def _ray_parent(workload: Workload, family: _Family) -> Iterator[Demand]:
     """A RayJob or RayService stands for a cluster until it has one; the cluster then stands for itself."""
-    body = cast(schema.RayObject, workload.body)
-    spec, status = body.spec or schema.RaySpec(), (body.status.job_deployment_status if body.status else None) or ""
+    body = cast(workload_schema.RayObject, workload.body)
+    spec, status = body.spec or workload_schema.RaySpec(), (body.status.job_deployment_status if body.status else None) or ""
     cluster = spec.ray_cluster_spec or spec.ray_cluster_config
     if cluster and not (spec.suspend or spec.cluster_selector or status in _RAY_JOB_OVER or family.children(workload, "RayCluster")):
         yield from _ray_pods(workload, _name(workload), cluster, family.active(workload))
@@ -196,7 +196,7 @@ def _ray_parent(workload: Workload, family: _Family) -> Iterator[Demand]:
 _RAY_JOB_OVER = ("Complete", "Failed", "Suspended", "Suspending")
 
 
-def _ray_pods(workload: Workload, cluster: str, spec: schema.RayClusterSpec, active: list[RawPod]) -> Iterator[Demand]:
+def _ray_pods(workload: Workload, cluster: str, spec: workload_schema.RayClusterSpec, active: list[RawPod]) -> Iterator[Demand]:
     if spec.suspend:
         return
     groups = [("headgroup", "head", spec.head_group_spec, 1)] if spec.head_group_spec else []
@@ -217,7 +217,7 @@ def _in_ray_group(pod: RawPod, name: str, node_type: str) -> bool:
     return pod.labels.get("ray.io/group") == name and pod.labels.get("ray.io/node-type", "worker") == "worker"
 
 
-def _ray_workers(group: schema.RayGroup) -> int:
+def _ray_workers(group: workload_schema.RayGroup) -> int:
     """Replicas held between the group's bounds, times the hosts of a replica."""
     if group.suspend:
         return 0
@@ -228,13 +228,13 @@ def _ray_workers(group: schema.RayGroup) -> int:
     return replicas * (group.num_of_hosts or 1)
 
 
-def _with_autoscaler(template: schema.Template, spec: schema.RayClusterSpec) -> schema.Template:
+def _with_autoscaler(template: workload_schema.Template, spec: workload_schema.RayClusterSpec) -> workload_schema.Template:
     if not spec.enable_in_tree_autoscaling:
         return template
-    options = spec.autoscaler_options or schema.AutoscalerOptions()
+    options = spec.autoscaler_options or workload_schema.AutoscalerOptions()
     beside = schema.Container(name="autoscaler", resources=options.resources or _AUTOSCALER)
     pod = template.spec or schema.PodSpecPart()
-    return schema.Template(template.metadata, msgspec.structs.replace(pod, containers=[*(pod.containers or ()), beside]))
+    return workload_schema.Template(template.metadata, msgspec.structs.replace(pod, containers=[*(pod.containers or ()), beside]))
 
 
 _DEMANDS: dict[str, Callable[[Workload, _Family], Iterator[Demand]]] = {
@@ -280,7 +280,7 @@ def _pod(demand: Demand, name: str) -> RawPod:
     )
 
 
-def _template_hash(workload: Workload, template: schema.Template, family: _Family) -> str:
+def _template_hash(workload: Workload, template: workload_schema.Template, family: _Family) -> str:
     """The hash of the ReplicaSet that has this template, else one of our own: all pods of a revision share it (matchLabelKeys)."""
     spec = msgspec.json.encode(_bare(template).spec)
     for child in family.children(workload, "ReplicaSet"):
@@ -290,14 +290,14 @@ def _template_hash(workload: Workload, template: schema.Template, family: _Famil
     return hashlib.sha256(spec).hexdigest()[:10]
 
 
-def _demand(workload: Workload, template: schema.Template, missing: int, names: Iterator[str], labels: dict[str, str]) -> Demand:
+def _demand(workload: Workload, template: workload_schema.Template, missing: int, names: Iterator[str], labels: dict[str, str]) -> Demand:
     return Demand(_reference(workload), _namespace(workload), _bare(template), max(0, missing), names, labels)
 
 
-def _bare(template: schema.Template) -> schema.Template:
+def _bare(template: workload_schema.Template) -> workload_schema.Template:
     """The template without volumes that do not matter."""
     spec = template.spec or schema.PodSpecPart()
-    return schema.Template(template.metadata, msgspec.structs.replace(spec, volumes=claimed(spec.volumes)))
+    return workload_schema.Template(template.metadata, msgspec.structs.replace(spec, volumes=claimed(spec.volumes)))
 
 
 def _counted(base: str) -> Iterator[str]:
@@ -307,7 +307,7 @@ def _counted(base: str) -> Iterator[str]:
         number += 1
 
 
-def _is_over(status: schema.JobStatus | None) -> bool:
+def _is_over(status: workload_schema.JobStatus | None) -> bool:
     over = ("Complete", "Completed", "Failed", "FailureTarget", "SuccessCriteriaMet")
     return any(one.type in over and one.status == "True" for one in (status.conditions if status else None) or ())
 
