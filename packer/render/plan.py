@@ -96,7 +96,10 @@ def _group_table(summary: Summary, style: Style) -> list[str]:
 
 def _group_row(group: NodeGroup, resources: Iterable[str], style: Style) -> list[str]:
     node = group.first
-    fills = [f"{amount(name, node.used(name))}/{amount(name, node.allocatable.get(name, 0))}" for name in resources]
+    fills = [
+        f"{amount(name, node.used(name))}/{amount(name, node.allocatable[name])}" if node.allocatable.get(name) else "–"
+        for name in resources
+    ]
     key = node.offering
     place = (node.zone or (key.region if key else "")) if key else node.zone
     names = listed((one.name for one in group.nodes), most=1 if style.width else len(group.nodes))

@@ -135,5 +135,5 @@ def facts(pairs: Iterable[tuple[str, str]], style: Style = PLAIN, *, indent: int
 
 
 def block(*parts: Sequence[str]) -> str:
-    """Parts with one empty line between them, empty parts left out; ends in a newline."""
-    return "\n\n".join("\n".join(part) for part in parts if part) + "\n"
+    """Parts with one empty line between them, empty parts left out; no newline at the end."""
+    return "\n\n".join("\n".join(part) for part in parts if part)

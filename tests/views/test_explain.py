@@ -147,7 +147,7 @@ def test_a_pod_on_an_existing_node_costs_nothing_and_would_cost_a_node() -> None
 def test_a_skipped_pod_says_why() -> None:
     sample = rich_sample()
     text = explanation_text(explain(sample.problem, sample.plan, "waits"))
-    assert text == "ml/waits  skipped: Gated\n\n  scheduling gate example.com/hold\n"
+    assert text == "ml/waits  skipped: Gated\n\n  scheduling gate example.com/hold"
 
 
 def test_unknown_and_ambiguous_names_are_refused_with_help() -> None:
