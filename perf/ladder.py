@@ -161,7 +161,8 @@ def _ask(request: dict[str, Any]) -> dict[str, Any]:
     done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False, cwd=Path(__file__).parents[1])
     if done.returncode != 0:
         raise EnvironmentProblem(f"the measurement {json.dumps(request)} ended with exit code {done.returncode}; its message is above")
-    answer: dict[str, Any] = json.loads(done.stdout)
+    # Native libraries may write to standard output too: the answer is the last line.
+    answer: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
     return answer
 
 
