@@ -164,7 +164,7 @@ def without_duplicates(offerings: Iterable[Offering]) -> Found:
         Notice("DuplicateOffering", f"{key} is listed {count} times in different forms: the cheapest stays")
         for key, count in sorted(doubled.items())
     )
-    return tuple(found[key] for key in sorted(found)), notices
+    return tuple(found[key] for key in sorted(found, key=_place)), notices
 
 
 def _offerings(row: _Row) -> list[Offering]:
@@ -243,6 +243,11 @@ def _text(data: bytes, name: str) -> str:
         return data.decode()
     except UnicodeDecodeError as error:
         raise InputError(f"not UTF-8 ({error.reason} at byte {error.start})", where=name, mend="give text in UTF-8") from error
+
+
+def _place(key: OfferingKey) -> tuple[str, str, str, str, str]:
+    """The key's own order, as a tuple that sorts faster."""
+    return key.provider, key.region, key.zone, key.instance_type, key.capacity_type
 
 
 def _content(offering: Offering) -> str:

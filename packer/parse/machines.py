@@ -168,7 +168,8 @@ def aks_reserved(vcpu: int, memory_mib: int, max_pods: int) -> tuple[int, int]:
 
 def _allocatable(row: Mapping[str, str]) -> dict[str, int]:
     """What the table says, else the provider's published formula."""
-    provider, vcpu_milli, memory_mib = row["provider"], floor_milli(row["vcpu"]), _number(row, "memory_mib")
+    provider, vcpu, memory_mib = row["provider"], row["vcpu"], _number(row, "memory_mib")
+    vcpu_milli = 1000 * int(vcpu) if vcpu.isascii() and vcpu.isdecimal() else floor_milli(vcpu, where="vcpu")
     max_pods = _number(row, "max_pods") or 110
     cpu, memory = _number(row, "alloc_cpu_m"), _number(row, "alloc_mem_mib")
     if not (cpu and memory):
