@@ -105,18 +105,10 @@ def stage_plot(stages: Sequence[Stage], by_time: bool, frame: Frame, description
         y = _number(at_y(tick))
         grid.append(el("line", x1=frame.left, x2=frame.width - frame.right, y1=y, y2=y, class_="grid-line"))
         grid.append(el("text", money(tick), x=frame.left - 8, y=_number(at_y(tick) + 4), class_="tick", text_anchor="end"))
-    step = max(1, ceil((high_x - low_x) / 5))
-    for exponent in range(ceil(low_x), floor(high_x) + 1, step):
-        grid.append(
-            el(
-                "text",
-                _decade(exponent, by_time),
-                x=_number(at_x(exponent)),
-                y=frame.height - frame.bottom + 18,
-                class_="tick",
-                text_anchor="middle",
-            )
-        )
+    for value in _round_values(low_x, high_x):
+        label = _seconds(value) if by_time else f"{value:,.0f}"
+        below = frame.height - frame.bottom + 18
+        grid.append(el("text", label, x=_number(at_x(log10(value))), y=below, class_="tick", text_anchor="middle"))
     axis = "seconds of solving, logarithmic" if by_time else "work units, logarithmic"
     grid.append(
         el("text", axis, x=_number((frame.left + frame.width - frame.right) / 2), y=frame.height - 4, class_="tick", text_anchor="middle")
@@ -174,10 +166,18 @@ def _money_ticks(low: int, high: int) -> list[int]:
     return [low, high]
 
 
-def _decade(exponent: int, by_time: bool) -> str:
-    if not by_time:
-        return f"{10**exponent:,}" if exponent < 6 else f"10^{exponent}"
-    return f"{10**exponent} s" if exponent >= 0 else f"{10 ** (exponent + 3)} ms" if exponent >= -3 else f"10^{exponent} s"
+def _round_values(low: float, high: float) -> list[float]:
+    """Two to seven round numbers between two logarithms: powers of ten, and twos and fives where those are few."""
+    step = max(1, ceil((high - low) / 6))
+    decades = [10.0**exponent for exponent in range(ceil(low), floor(high) + 1, step)]
+    if len(decades) > 2:
+        return decades
+    finer = [factor * 10.0**exponent for exponent in range(floor(low), floor(high) + 1) for factor in (1, 2, 5)]
+    return [value for value in finer if low <= log10(value) <= high]
+
+
+def _seconds(value: float) -> str:
+    return f"{value:g} s" if value >= 1 else f"{value * 1000:g} ms"
 
 
 def _steps(points: Sequence[tuple[float, float]], right: float) -> str:

@@ -12,15 +12,19 @@ from packer.summary import NodeGroup, NodeUse, Share, Summary
 from packer.words import amount, an_hour, count, listed, percent, short
 
 MOST_CARDS = 24
+MOST_EXISTING = 6
+"""Cards of nodes that stand already: they cost nothing, and seldom two are equal."""
 
 
 def fill(summary: Summary) -> Html:
     """How pods fill each node by resource: a card for each kind of equal nodes, with one stacked bar a resource."""
     if not summary.groups:
         return Html("")
-    shown = summary.groups[:MOST_CARDS]
+    new = [group for group in summary.groups if not group.first.existing]
+    standing = sorted((group for group in summary.groups if group.first.existing), key=lambda group: (-group.pods, group.first.name))
+    shown = [*new[: MOST_CARDS - min(len(standing), MOST_EXISTING)], *standing[:MOST_EXISTING]]
     items = [_fill_card(group, summary.resources) for group in shown]
-    rest = summary.groups[MOST_CARDS:]
+    rest = [group for group in summary.groups if group not in shown]
     more = Html("")
     if rest:
         nodes = sum(len(group.nodes) for group in rest)

@@ -51,7 +51,8 @@ class Browser:
         self._process = subprocess.Popen(command, pass_fds=(to_read, to_write), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         os.close(to_read)
         os.close(to_write)
-        self._number, self._rest, self.events = 0, b"", []
+        self._number, self._rest = 0, b""
+        self.events: list[dict[str, Any]] = []
         pages = self._call("Target.getTargets", {}, None)["targetInfos"]
         target = next(page["targetId"] for page in pages if page["type"] == "page")
         self._session = self._call("Target.attachToTarget", {"targetId": target, "flatten": True}, None)["sessionId"]

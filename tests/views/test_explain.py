@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -205,7 +206,7 @@ def test_nearest_miss_of_a_tainted_place_is_a_toleration() -> None:
         ({"max_price_microusd_per_hour": 50_000}, "raise the pod's highest price from $0.0500/h to $0.1000/h"),
     ],
 )
-def test_nearest_miss_of_a_constrained_pod_is_the_constraint(spec: dict[str, object], words: str) -> None:
+def test_nearest_miss_of_a_constrained_pod_is_the_constraint(spec: dict[str, Any], words: str) -> None:
     explanation = left_out(Problem((make_pod("p", 1000, 4, **spec),), (), offerings()), "default/p")
     assert remedy(explanation, Lever.POD) == words
 
