@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import subprocess
 from collections.abc import Iterable, Mapping, Sequence
+from copy import deepcopy
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import TracebackType
@@ -118,7 +119,7 @@ def request(
     raw = raw or Raw()
     waiting = {pod.key: pod for pod in problem.pods}
     resources = sorted({r for pod in problem.pods for r in pod.spec.requests if r.startswith(ATTACHABLE_PREFIX)})
-    nodes = [raw.nodes.get(node.name) or node_object(node) for node in problem.nodes]
+    nodes = [deepcopy(raw.nodes.get(node.name)) or node_object(node) for node in problem.nodes]
     bound = [_raw_bound(raw, pod, node.name) or _object(pod, node.name) for node in problem.nodes for pod in node.pods]
     for name, offering in sorted(launches.items()):
         nodes.append(_new_node(name, offering))
@@ -126,7 +127,8 @@ def request(
         bound += [_daemon_pod(daemon, name) for daemon in daemons]
     for node in nodes:
         # A node that does not list volume slots has no limit (NodeVolumeLimits); NodeResourcesFit would read that as none.
-        node["status"]["allocatable"] = dict.fromkeys(resources, PLENTY) | node["status"]["allocatable"]
+        status = node.setdefault("status", {})
+        status["allocatable"] = dict.fromkeys(resources, PLENTY) | status.get("allocatable", {})
     everyone = [pod for pod in (*waiting.values(), *(p for node in problem.nodes for p in node.pods)) if pod.key not in raw.pods]
     return {
         "nodes": nodes,
