@@ -10,7 +10,9 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 PACKER = Path(sys.executable).with_name("packer")
-CLUSTER, REPORT = "examples/cluster.json", "report.html"
+CLUSTER, DECISION, REPORT = "examples/cluster.json", "decision.gz", "report.html"
+
+PUZZLE = "reports/quarterly-export-0-rkb9x"
 
 
 def show(command: str, what: str, *, into: str = "") -> None:
@@ -25,10 +27,10 @@ def show(command: str, what: str, *, into: str = "") -> None:
 def main() -> None:
     started = time.monotonic()
     print("Forty-odd pods wait in a cluster of 25 nodes that grew over the years. The first run also compiles the kernels.")
-    show(f"solve -f {CLUSTER}", "What should be rented for them, and how good is that?")
-    show(f"explain reports/quarterly-export -f {CLUSTER} --quiet", "Why does one of them find no place?")
+    show(f"solve -f {CLUSTER} --record {DECISION}", "What should be rented for them, and how good is that?")
+    show(f"explain {PUZZLE} --plan {DECISION}", "Why does one of them find no place?")
     show(f"compare -f {CLUSTER} --quiet", "What would be saved if everything that runs now were packed anew?")
-    show(f"solve -f {CLUSTER} --quiet -o html", "All of it on one page.", into=REPORT)
+    show(f"show {DECISION} -o html", "The plan on one page.", into=REPORT)
     print(f"Done in {time.monotonic() - started:.0f} s. Open {REPORT} in a browser. Your own cluster, from a machine that has kubectl:\n")
     print("  kubectl get pods,nodes -A -o json | .venv/bin/packer solve -f -")
 

@@ -89,7 +89,7 @@ WORKLOADS = (
     Workload("data", "queue", 1000, 4096, 3, kind="StatefulSet", spec=apart("queue"), disrupt="2"),
     Workload("data", "warehouse", 2000, 24576, 3, kind="StatefulSet", on="r5"),
     Workload("data", "etl", 1500, 4096, 9),
-    Workload("data", "nightly-join", 2000, 15360, 0, 6, kind="Job", priority="batch"),
+    Workload("data", "nightly-join", 3000, 28672, 0, 6, kind="Job", priority="batch"),
     Workload("ml", "embedder", 3000, 10240, 2, 2, on="g4dn", gpus=1, spec=GPU_TOLERATION),
     Workload("ml", "resnet", 3500, 13312, 0, 4, kind="Job", priority="batch", gpus=1, spec=GPU_TOLERATION,
              labels={"bayplan.io/gang": "resnet", "bayplan.io/gang-size": "4"}),
@@ -97,9 +97,9 @@ WORKLOADS = (
     Workload("platform", "ingress", 500, 512, 4, priority="business-critical", spec=spread("ingress", HOST), disrupt="2"),
     Workload("platform", "prometheus", 1000, 8192, 2, kind="StatefulSet", spec=apart("prometheus")),
     Workload("platform", "grafana", 200, 512, 1),
-    Workload("platform", "runners", 2000, 4096, 8, 8, priority="batch"),
+    Workload("platform", "runners", 3500, 6144, 5, 8, priority="batch"),
     Workload("kube-system", "coredns", 100, 170, 3, spec=apart("coredns"), disrupt="2"),
-    Workload("reports", "render", 3000, 2048, 0, 3, kind="Job", priority="batch"),
+    Workload("reports", "render", 6000, 4096, 0, 4, kind="Job", priority="batch"),
 )  # fmt: skip
 
 

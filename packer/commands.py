@@ -20,6 +20,7 @@ OFFLINE_CATALOG = "cloud.catalog"
 
 COMMANDS: dict[str, Entry] = {
     "solve": Entry("packer.cli.solve:solve", "Plan which machines to rent and where each waiting pod goes."),
+    "show": Entry("packer.cli.show:show", "Show a plan made before, in any form, without solving again."),
     "check": Entry("packer.cli.check:check", "Judge a plan against its input, independently of the solver."),
     "explain": Entry("packer.cli.explain:explain", "Say why a pod goes where it goes, or why it cannot."),
     "compare": Entry("packer.cli.compare:compare", "Compare two plans, or a repack with the nodes that run now."),

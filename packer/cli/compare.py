@@ -56,7 +56,7 @@ def _running(plans: tuple[str, ...], files: tuple[str, ...], flags: dict[str, An
     from packer.cli.inputs import read_request
     from packer.cli.output import print_data
     from packer.cli.planning import make_plan
-    from packer.cli.plans import read_valid_plan
+    from packer.cli.plans import must_hold, read_plan
     from packer.cli.progress import Progress
     from packer.cli.views import print_plan, terminal_style
     from packer.compare import compare_running, repack_problem
@@ -70,7 +70,8 @@ def _running(plans: tuple[str, ...], files: tuple[str, ...], flags: dict[str, An
             )
         anew = repack_problem(request.problem)
         if plans:
-            plan = read_valid_plan(plans[0], anew)
+            plan = read_plan(plans[0])
+            must_hold(plans[0], plan, anew)
         else:
             plan = make_plan(anew, request, progress).plan
     found = compare_running(request.problem, plan)

@@ -10,7 +10,7 @@ from packer.cli.options import input_options, output_options, solver_options
 @click.command()
 @click.argument("pod", metavar="[NAMESPACE/]POD")
 @click.option(
-    "--plan", "plan_file", metavar="FILE", help="Explain this plan of the same input (what -o json printed) instead of solving anew."
+    "--plan", "plan_file", metavar="FILE", help="Explain this plan instead of solving anew: a recorded decision, or what -o json printed."
 )
 @input_options
 @solver_options
@@ -24,7 +24,7 @@ def explain(pod: str, plan_file: str | None, quiet: bool, output: str | None, fi
     from packer.cli.inputs import read_request
     from packer.cli.output import print_data
     from packer.cli.planning import make_plan
-    from packer.cli.plans import read_valid_plan
+    from packer.cli.plans import must_hold, read_plan_and_problem
     from packer.cli.progress import Progress
     from packer.cli.views import terminal_style
     from packer.explain import Outcome, find_pod, to_json
@@ -32,13 +32,14 @@ def explain(pod: str, plan_file: str | None, quiet: bool, output: str | None, fi
     from packer.render.explanation import explanation_text
 
     with Progress(quiet=quiet) as progress:
-        request = read_request(files, flags, quiet=quiet)
         if plan_file:
-            plan = read_valid_plan(plan_file, request.problem)
+            plan, problem = read_plan_and_problem(plan_file, files, flags, quiet=quiet)
+            must_hold(plan_file, plan, problem)
         else:
-            plan = make_plan(request.problem, request, progress).plan
+            request = read_request(files, flags, quiet=quiet)
+            problem, plan = request.problem, make_plan(request.problem, request, progress).plan
         progress.say("explaining")
-        answer = explanation_of(request.problem, plan, find_pod(request.problem, plan, pod))
+        answer = explanation_of(problem, plan, find_pod(problem, plan, pod))
     if output in ("json", "yaml"):
         print_data(to_json(answer), output)
     else:

@@ -16,15 +16,10 @@ FORMATS = ("table", "wide", "json", "yaml", "html")
 def default_of(name: str) -> str:
     """A setting's default and its reason, as help text. Flags themselves default to None, so that their absence can be told."""
     setting = SETTINGS[name]
-    shown = (
-        ""
-        if setting.default == ""
-        else f"Default {setting.default:g}: "
-        if isinstance(setting.default, float)
-        else f"Default {setting.default}: "
-    )
-    why = setting.why if shown else setting.why[0].upper() + setting.why[1:]
-    return f"{shown}{why}."
+    if setting.default == "":
+        return f"{setting.why[0].upper()}{setting.why[1:]}."
+    default = f"{setting.default:g}" if isinstance(setting.default, float) else str(setting.default)
+    return f"Default {default}: {setting.why.removeprefix(f'{default}: ').removeprefix(f'{default} = ')}."
 
 
 def output_options(*formats: str) -> Callable[[Command], Command]:

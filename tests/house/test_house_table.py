@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import importlib.util
 import json
 import subprocess
 import sys
@@ -66,17 +67,14 @@ def test_every_command_and_option_has_help() -> None:
     assert bare == []
 
 
-def test_every_command_and_option_is_in_the_reference() -> None:
-    """docs/cli.md is read by those who decide whether to try; what it omits is lost to them."""
-    text = (ROOT / "docs" / "cli.md").read_text(encoding="utf-8")
-    missing = []
-    for name, command in all_commands():
-        if f"`packer {name}`" not in text:
-            missing.append(name)
-        missing += [
-            f"{name} {param.opts[-1]}" for param in command.params if isinstance(param, click.Option) and param.opts[-1] not in text
-        ]
-    assert missing == []
+def test_the_reference_is_the_programs_own_help() -> None:
+    """docs/cli.md is read by those who decide whether to try. Out of date? `python docs/make_cli.py` writes it."""
+    spec = importlib.util.spec_from_file_location("make_cli", ROOT / "docs" / "make_cli.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    assert (ROOT / "docs" / "cli.md").read_text(encoding="utf-8") == module.reference()
 
 
 @pytest.mark.parametrize("arguments", [["--help"], ["-h"], *([name, "-h"] for name in COMMANDS)], ids=" ".join)
