@@ -39,7 +39,7 @@ def _resolve(target: str) -> click.Command:
 
 
 def _command(name: str, command: click.Command) -> Iterator[str]:
-    with click.Context(command, info_name=f"packer {name}", terminal_width=110, max_content_width=110) as context:
+    with click.Context(command, info_name=f"packer {name}", terminal_width=110, help_option_names=["-h", "--help"]) as context:
         yield f"## `packer {name}`\n"
         yield from _help(command.help or "")
         yield f"    {' '.join(context.command.get_usage(context).removeprefix('Usage: ').split())}\n"
