@@ -8,6 +8,7 @@ from __future__ import annotations
 from difflib import get_close_matches
 
 from packer.errors import InputError
+from packer.explain.gang import smaller_gang
 from packer.explain.nearest import nearest_misses
 from packer.explain.story import existing_story, launch_story
 from packer.explain.survey import facts_of, survey_nodes, survey_offerings
@@ -33,6 +34,9 @@ __all__ = [
 ]
 
 
+_GANG_NOTE = "a gang starts only when enough of its members have a place; a change of one pod alone may not be enough"
+
+
 def explain(problem: Problem, plan: Plan, pod_key: str) -> Explanation:
     """Everything worth knowing about one pod of a plan. ``pod_key`` is ``namespace/name``, or a name that is unique.
 
@@ -55,9 +59,10 @@ def explain(problem: Problem, plan: Plan, pod_key: str) -> Explanation:
         return Explanation(
             key, Outcome.EXISTING_NODE, facts, offerings, nodes, existing_story(situation, pod, node, plan.placements, state)
         )
-    return Explanation(
-        key, Outcome.UNPLACED, facts, offerings, nodes, nearest=nearest_misses(situation, pod, state), notes=_notes(pod.gang)
-    )
+    started = smaller_gang(situation, pod)
+    nearest = (*((started,) if started else ()), *nearest_misses(situation, pod, state))
+    notes = (_GANG_NOTE,) if pod.gang is not None and nearest else ()
+    return Explanation(key, Outcome.UNPLACED, facts, offerings, nodes, nearest=nearest, notes=notes)
 
 
 def find_pod(problem: Problem, plan: Plan, name: str) -> str:
@@ -76,7 +81,3 @@ def find_pod(problem: Problem, plan: Plan, name: str) -> str:
         raise InputError(f"{name} runs already, on {running}", mend="only pods that wait are planned; packer compare prices a repack")
     mend = f"did you mean {' or '.join(near)}?" if near else "packer solve -o wide names the pods of the input"
     raise InputError(f"no pod {name} waits in the input", mend=mend)
-
-
-def _notes(gang: object) -> tuple[str, ...]:
-    return () if gang is None else ("the changes below place this pod; its gang starts only when enough of its members have a place",)

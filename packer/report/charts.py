@@ -10,6 +10,7 @@ from packer.model import Stage
 from packer.report.markup import Html, el, join
 from packer.words import money
 
+_NO_WORK = 0.5
 SEGMENT_STYLES = 5
 """Distinct fills for workloads; the last serves for all that remain."""
 
@@ -104,9 +105,11 @@ def stage_plot(stages: Sequence[Stage], by_time: bool, frame: Frame, description
     for tick in ticks:
         y = _number(at_y(tick))
         grid.append(el("line", x1=frame.left, x2=frame.width - frame.right, y1=y, y2=y, class_="grid-line"))
-        grid.append(el("text", money(tick), x=frame.left - 8, y=_number(at_y(tick) + 4), class_="tick", text_anchor="end"))
+        grid.append(el("text", _tick(tick), x=frame.left - 8, y=_number(at_y(tick) + 4), class_="tick", text_anchor="end"))
     for value in _round_values(low_x, high_x):
-        label = _seconds(value) if by_time else f"{value:,.0f}"
+        label = _seconds(value) if by_time else f"{value:,.0f}" if value >= 1 else "0"
+        if not by_time and value < 1 and value != _NO_WORK:
+            continue
         below = frame.height - frame.bottom + 18
         grid.append(el("text", label, x=_number(at_x(log10(value))), y=below, class_="tick", text_anchor="middle"))
     axis = "seconds of solving, logarithmic" if by_time else "work units, logarithmic"
@@ -144,8 +147,8 @@ def stage_plot(stages: Sequence[Stage], by_time: bool, frame: Frame, description
 
 
 def _position(stage: Stage, by_time: bool) -> float:
-    value = max(stage.seconds, 0.0005) if by_time else max(float(stage.work), 1.0)
-    return log10(value)
+    """The logarithm of seconds or work. No work at all stands half a unit, which the axis calls 0."""
+    return log10(max(stage.seconds, 0.0005) if by_time else max(float(stage.work), _NO_WORK))
 
 
 def _span(points: Sequence[float]) -> tuple[float, float]:
@@ -174,6 +177,12 @@ def _round_values(low: float, high: float) -> list[float]:
         return decades
     finer = [factor * 10.0**exponent for exponent in range(floor(low), floor(high) + 1) for factor in (1, 2, 5)]
     return [value for value in finer if low <= log10(value) <= high]
+
+
+def _tick(micro: int) -> str:
+    """Money on an axis: cents at least, no zeros beyond them."""
+    whole, _, part = money(micro).partition(".")
+    return f"{whole}.{part.rstrip('0').ljust(2, '0')}"
 
 
 def _seconds(value: float) -> str:

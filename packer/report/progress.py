@@ -24,14 +24,14 @@ def progress(plan: Plan) -> Html:
     if last.bound_microusd_per_hour is not None:
         description += f"; the proven lower bound ends at {an_hour(last.bound_microusd_per_hour)}"
     timed = any(stage.seconds > 0 for stage in stages)
-    plots = [_plots(stages, False, description)]
+    plots = [_plots(stages, False, description, hidden=timed)]
     buttons = Html("")
     if timed:
         plots.append(_plots(stages, True, description))
         buttons = el(
             "div",
-            el("button", "By work", type="button", class_="button", aria_pressed="true", data_axis="work"),
-            el("button", "By time", type="button", class_="button", aria_pressed="false", data_axis="time"),
+            el("button", "By time", type="button", class_="button", aria_pressed="true", data_axis="time"),
+            el("button", "By work", type="button", class_="button", aria_pressed="false", data_axis="work"),
             class_="switch",
             role="group",
             aria_label="Horizontal axis",
@@ -57,10 +57,10 @@ def progress(plan: Plan) -> Html:
     return section("search", "Cost against bound", buttons, el("figure", *plots, keys), _stage_table(stages), lead=lead)
 
 
-def _plots(stages: tuple[Stage, ...], by_time: bool, description: str) -> Html:
+def _plots(stages: tuple[Stage, ...], by_time: bool, description: str, *, hidden: bool = False) -> Html:
     wide = el("div", stage_plot(stages, by_time, _WIDE, description), class_="wide-only")
     narrow = el("div", stage_plot(stages, by_time, _NARROW, description), class_="narrow-only")
-    return el("div", wide, narrow, data_plot="time" if by_time else "work", hidden=by_time)
+    return el("div", wide, narrow, data_plot="time" if by_time else "work", hidden=hidden)
 
 
 def _stage_table(stages: tuple[Stage, ...]) -> Html:

@@ -298,6 +298,16 @@ def test_a_gang_says_that_it_waits_as_a_whole() -> None:
     assert "gang train starts with 3 more pods or not at all" in reasons[0].reasons[0].message
 
 
+def test_nearest_miss_of_a_gang_is_a_start_with_fewer_members() -> None:
+    # Two of three machines are in stock: the gang could start with two.
+    pods = tuple(replace(make_pod(f"g{i}", 4000, 4), gang=Gang("train", 3)) for i in range(3))
+    explanation = left_out(Problem(pods, (), (make_offering("c4", 100_000, 4000, 8, available_count=2),)), "default/g1")
+    assert explanation.nearest[0].changes == ("let gang train start with 2 pods (now it needs 3)",)
+    assert explanation.nearest[0].added_microusd_per_hour == 200_000
+    enough = left_out(Problem(pods, (), (make_offering("c4", 100_000, 4000, 8, available_count=3),)), "default/g1")
+    assert enough.nearest == ()
+
+
 def test_nothing_on_offer_is_a_reason_of_its_own() -> None:
     pod = make_pod("p", 100, 1)
     assert [reason.code for reason in reasons_for(Problem((pod,), (), ()), pod)] == [Why.NOTHING_OFFERED]
