@@ -8,11 +8,12 @@ first those with rules, emptiest domain first; the others when no ruled pod can 
 from __future__ import annotations
 
 import heapq
+from collections import deque
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from packer.model import Placement, Plan, Pod, Problem, Reason, Why
-from packer.rules import State
+from packer.rules import Event, State
 
 ORDER_DEPENDENT = frozenset({Why.TOPOLOGY_SPREAD, Why.POD_AFFINITY})
 """Filters whose answer can turn from no to yes as more pods are bound."""
@@ -50,6 +51,17 @@ class _Group:
     rank: int
     node: str
     pods: list[Pod]
+    lane: _Lane
+
+
+@dataclass(slots=True)
+class _Lane:
+    """Groups of one kind whose nodes share every domain but the hostname: a rule over a larger domain refuses all of them or none."""
+
+    rank: int
+    ready: deque[_Group] = field(default_factory=deque)
+    asleep: bool = False
+    queued: bool = False
 
 
 def placement_order(problem: Problem, plan: Plan) -> Order:
@@ -108,24 +120,30 @@ def _split(state: State, wanted: Assigned) -> tuple[Assigned, Assigned, Assigned
 
 def _groups(state: State, assigned: Assigned) -> list[_Group]:
     groups: dict[tuple[int, str], _Group] = {}
+    lanes: dict[object, _Lane] = {}
     for pod, node in assigned:
-        key = (id(state.same_kind(pod)), node)
-        groups.setdefault(key, _Group(len(groups), node, [])).pods.append(pod)
+        kind = id(state.same_kind(pod))
+        group = groups.get((kind, node))
+        if group is None:
+            lane = lanes.setdefault((kind, state.shared_domains(pod, node)), _Lane(len(lanes)))
+            group = groups[kind, node] = _Group(len(groups), node, [], lane)
+            lane.ready.append(group)
+        group.pods.append(pod)
     for group in groups.values():
         group.pods.reverse()
     return list(groups.values())
 
 
 class _Run:
-    """One greedy pass. Groups that are refused sleep on the counters that decide about them until one of those opens."""
+    """One greedy pass. What is refused sleeps until the event that it waits for: a whole lane, or one group where only its node is full."""
 
     def __init__(self, state: State) -> None:
         self.state = state
         self.steps: list[Placement] = []
         self.refusals: list[Refusal] = []
-        self._ready: list[tuple[tuple[int, ...], int, _Group]] = []
-        self._asleep: dict[int, _Group] = {}
-        self._sleepers: dict[object, set[int]] = {}
+        self._groups: list[_Group] = []
+        self._queue: list[tuple[tuple[int, ...], int, _Lane]] = []
+        self._sleepers: dict[Event, list[_Group | _Lane]] = {}
 
     def bind(self, pod: Pod, node: str, reasons: tuple[Reason, ...] | None = None) -> None:
         """Places a pod, noting why it should not be there if it should not, and wakes those whom this may help."""
@@ -133,62 +151,71 @@ class _Run:
         if refused:
             self.refusals.append(Refusal(pod.key, node, _first_of_each(refused)))
         self.steps.append(Placement(pod.key, node))
-        for counter in self.state.place(pod, node):
-            for rank in sorted(self._sleepers.pop(counter, ())):
-                self._wake(rank)
+        for event in self.state.place(pod, node):
+            for sleeper in self._sleepers.pop(event, ()):
+                self._wake(sleeper)
 
     def greedy(self, groups: list[_Group], counted: Assigned) -> bool:
         """Ruled pods whenever one can move, emptiest domain first; else the next pod that is merely counted. False if some stay asleep."""
+        self._groups = groups
         for group in groups:
-            self._push(group)
-        others = iter(counted)
-        while True:
+            self._enqueue(group.lane)
+        self._drain()
+        for pod, node in counted:
+            self.bind(pod, node)
             self._drain()
-            following = next(others, None)
-            if following is None:
-                return not self._asleep
-            self.bind(*following)
+        return not any(group.pods for group in groups)
 
     def force(self) -> None:
-        """Binds sleepers against the rules, one at a time, in canonical order: each is reported, then counts like any other."""
-        while self._asleep:
-            group = self._asleep[min(self._asleep)]
-            pod = group.pods[-1]
-            self._wake(group.rank, push=False)
-            group.pods.pop()
-            self.bind(pod, group.node)
-            self._push(group)
-            self._drain()
+        """Binds who is left against the rules, one at a time, in canonical order: each is reported, then counts like any other."""
+        for group in self._groups:
+            while group.pods:
+                self.bind(group.pods.pop(), group.node)
+                self._drain()
 
     def _drain(self) -> None:
-        while self._ready:
-            load, _, group = heapq.heappop(self._ready)
-            pod = group.pods[-1]
-            now = self.state.spread_load(pod, group.node)
-            if now != load and self._ready and now > self._ready[0][0]:
-                self._push(group)
-                continue
-            reasons = self.state.why_not(pod, group.node)
-            if reasons and all(reason.code in ORDER_DEPENDENT for reason in reasons):
-                self._sleep(group, pod)
-                continue
-            group.pods.pop()
-            self.bind(pod, group.node, reasons)
-            self._push(group)
+        while self._queue:
+            load, _, lane = heapq.heappop(self._queue)
+            lane.queued = False
+            while lane.ready and not lane.ready[0].pods:
+                lane.ready.popleft()
+            if lane.ready:
+                group = lane.ready[0]
+                now = self.state.spread_load(group.pods[-1], group.node)
+                if now == load or not self._queue or now <= self._queue[0][0]:
+                    self._advance(lane, group)
+                self._enqueue(lane)
 
-    def _push(self, group: _Group) -> None:
-        if group.pods:
-            heapq.heappush(self._ready, (self.state.spread_load(group.pods[-1], group.node), group.rank, group))
+    def _advance(self, lane: _Lane, group: _Group) -> None:
+        """Binds one pod of the lane's first group, or puts the lane or the group to sleep."""
+        reasons = self.state.why_not(group.pods[-1], group.node)
+        if reasons and all(reason.code in ORDER_DEPENDENT for reason in reasons):
+            event, whole = self.state.blocker(group.pods[-1], group.node)
+            sleeper: _Group | _Lane = lane if whole else group
+            self._sleepers.setdefault(event, []).append(sleeper)
+            if whole:
+                lane.asleep = True
+            else:
+                lane.ready.popleft()
+            return
+        lane.ready.rotate(-1)
+        self.bind(group.pods.pop(), group.node, reasons)
 
-    def _sleep(self, group: _Group, pod: Pod) -> None:
-        self._asleep[group.rank] = group
-        for counter in self.state.waits_for(pod):
-            self._sleepers.setdefault(counter, set()).add(group.rank)
+    def _enqueue(self, lane: _Lane) -> None:
+        while lane.ready and not lane.ready[0].pods:
+            lane.ready.popleft()
+        if lane.ready and not lane.asleep and not lane.queued:
+            lane.queued = True
+            first = lane.ready[0]
+            heapq.heappush(self._queue, (self.state.spread_load(first.pods[-1], first.node), lane.rank, lane))
 
-    def _wake(self, rank: int, *, push: bool = True) -> None:
-        group = self._asleep.pop(rank, None)
-        if group is not None and push:
-            self._push(group)
+    def _wake(self, sleeper: _Group | _Lane) -> None:
+        lane = sleeper if isinstance(sleeper, _Lane) else sleeper.lane
+        if isinstance(sleeper, _Lane):
+            lane.asleep = False
+        else:
+            lane.ready.append(sleeper)
+        self._enqueue(lane)
 
 
 def _first_of_each(reasons: Iterable[Reason]) -> tuple[Reason, ...]:

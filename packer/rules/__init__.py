@@ -31,8 +31,10 @@ from packer.rules.nodes import (
     static_reasons,
 )
 from packer.rules.state import State
+from packer.rules.topology import Event
 
 __all__ = [
+    "Event",
     "NodeLike",
     "NodeState",
     "NodeView",

@@ -83,18 +83,23 @@ def spread_counts_pod(constraint: SpreadConstraint, namespace: str, other: Pod) 
     return selector_matches(constraint.selector, other.labels)
 
 
+def spread_refuses(constraint: SpreadConstraint, counter: SpreadCounter, own: bool, where: NodeState) -> bool:
+    """count in the node's domain + self-match - global minimum > maxSkew, or no such label on the node (PodTopologySpread's Filter)."""
+    value = where.labels.get(constraint.topology_key)
+    return value is None or counter.counts.get(value, 0) + own - counter.minimum(constraint.min_domains) > constraint.max_skew
+
+
 def spread_reasons(kind: Kind, where: NodeState) -> Iterator[Reason]:
     for constraint, counter, own in kind.spread:
+        if not spread_refuses(constraint, counter, own, where):
+            continue
         value = where.labels.get(constraint.topology_key)
         if value is None:
             yield Reason(Why.TOPOLOGY_SPREAD, f"node has no label {constraint.topology_key}")
             continue
-        here, least = counter.counts.get(value, 0), counter.minimum(constraint.min_domains)
-        if here + own - least > constraint.max_skew:
-            yield Reason(
-                Why.TOPOLOGY_SPREAD,
-                f"{constraint.topology_key}={value} would have {here + own} pods, the least domain {least}: over {constraint.max_skew}",
-            )
+        would, least = counter.counts.get(value, 0) + own, counter.minimum(constraint.min_domains)
+        text = f"{constraint.topology_key}={value} would have {would} pods, the least domain {least}: over {constraint.max_skew}"
+        yield Reason(Why.TOPOLOGY_SPREAD, text)
 
 
 def affinity_reasons(kind: Kind, where: NodeState) -> Iterator[Reason]:

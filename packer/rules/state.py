@@ -29,13 +29,12 @@ from packer.model import (
     Why,
 )
 from packer.rules.fit import devices_suffice, fits, port_reason
-from packer.rules.kinds import Eligible, Kind, affinity_reasons, spread_reasons
+from packer.rules.kinds import Eligible, Kind, affinity_reasons, spread_reasons, spread_refuses
 from packer.rules.labels import selector_matches, selector_text
 from packer.rules.nodes import NodeState, affinity_and_taint_reasons, daemons_for, new_node_labels
-from packer.rules.topology import Rule, RuleTable, Signature, SpreadCounter, TermCounter, resolved, term_rule
+from packer.rules.topology import Event, Rule, RuleTable, Signature, SpreadCounter, TermCounter, resolved, term_rule
 
 Key = TypeVar("Key", bound=Hashable)
-Counters = tuple[SpreadCounter | TermCounter, ...]
 
 
 class State:
@@ -82,8 +81,8 @@ class State:
             self.place(Pod(daemon.namespace, f"{daemon.name}@{name}", "", daemon.spec, daemon.labels), name)
         return node
 
-    def place(self, pod: Pod, node: str) -> Counters:
-        """Puts the pod there, unasked. Returns the counters whose change may admit pods that were refused before."""
+    def place(self, pod: Pod, node: str) -> tuple[Event, ...]:
+        """Puts the pod there, unasked. Returns what changed so that pods may be admitted that were refused before."""
         where = self.nodes[node]
         _shift(where.free, pod.spec.requests, -1)
         return self._register(pod, where)
@@ -132,16 +131,31 @@ class State:
         """Whether some spread or affinity rule that was asked about so far counts this pod."""
         return bool(self._counting.find(self._kind(pod).signature))
 
-    def waits_for(self, pod: Pod) -> Counters:
-        """The counters that decide about this pod's spread and affinity."""
-        kind = self._kind(pod)
-        spread: Counters = tuple(counter for _, counter, _ in kind.spread)
-        return (*spread, kind.affinity) if kind.affinity else spread
+    def blocker(self, pod: Pod, node: str) -> tuple[Event, bool]:
+        """What a pod waits for that spread or affinity refuses there, and whether that concerns all nodes of a larger domain."""
+        kind, where = self._kind(pod), self.nodes[node]
+        refusing: list[tuple[str, Event]] = []
+        for constraint, counter, own in kind.spread:
+            if spread_refuses(constraint, counter, own, where):
+                refusing.append((constraint.topology_key, (counter, "", "")))
+        for term in kind.terms if kind.affinity else ():
+            key = term.topology_key
+            if kind.affinity and not kind.affinity.at(key, where):
+                refusing.append((key, (kind.affinity, key, where.labels.get(key, ""))))
+        key, event = min(refusing, key=lambda entry: entry[0] == HOSTNAME)
+        return event, key != HOSTNAME
+
+    def shared_domains(self, pod: Pod, node: str) -> tuple[str | None, ...]:
+        """The node's domains under the pod's spread and affinity rules, hostname aside: where they agree, the rules answer alike."""
+        kind, labels = self._kind(pod), self.nodes[node].labels
+        keys = (*(constraint.topology_key for constraint, _, _ in kind.spread), *(term.topology_key for term in kind.terms))
+        return tuple(labels.get(key) for key in keys if key != HOSTNAME)
 
     def spread_load(self, pod: Pod, node: str) -> tuple[int, ...]:
-        """Matching pods in the node's domain of each hard spread constraint, for choosing the emptiest domain first."""
+        """Matching pods in the node's domain of each hard spread constraint, hostname aside, for choosing the emptiest domain first."""
         labels = self.nodes[node].labels
-        return tuple(counter.counts.get(labels.get(c.topology_key, ""), 0) for c, counter, _ in self._kind(pod).spread)
+        found = ((constraint.topology_key, counter) for constraint, counter, _ in self._kind(pod).spread)
+        return tuple(counter.counts.get(labels.get(key, ""), 0) for key, counter in found if key != HOSTNAME)
 
     def same_kind(self, pod: Pod) -> object:
         """Equal for pods that no rule can tell apart."""
@@ -163,7 +177,7 @@ class State:
             counter.add_node(node)
         return node
 
-    def _register(self, pod: Pod, where: NodeState) -> Counters:
+    def _register(self, pod: Pod, where: NodeState) -> tuple[Event, ...]:
         if pod.key in where.pods:
             raise ValueError(f"{pod.key} is on {where.name} already")
         kind = self._kind(pod)
@@ -177,10 +191,10 @@ class State:
         for claim in pod.spec.exclusive_claims:
             _bump(self._claims, claim, sign)
 
-    def _count(self, kind: Kind, where: NodeState, sign: int) -> Counters:
+    def _count(self, kind: Kind, where: NodeState, sign: int) -> tuple[Event, ...]:
         spots = self._tally.setdefault(kind.signature, {})
         _bump(spots, where, sign)
-        opened = [counter for counter in self._counting.find(kind.signature) if counter.change(where, sign)]
+        opened = [event for counter in self._counting.find(kind.signature) for event in counter.change(where, sign)]
         for counter in kind.owned:
             counter.change(where, sign)
         return tuple(opened)

@@ -30,10 +30,8 @@ class Spot(Protocol):
     def labels(self) -> Labels: ...
 
 
-class Counter(Protocol):
-    """Something that counts the pods of matching signatures."""
-
-    def change(self, spot: Spot, delta: int) -> bool: ...
+Event = tuple[object, str, str]
+"""(counter, topology key, value): a change that may admit pods that were refused; key and value are empty when it is for all domains."""
 
 
 class SpreadCounter:
@@ -57,10 +55,10 @@ class SpreadCounter:
             self.histogram[0] = self.histogram.get(0, 0) + 1
             self.low = 0
 
-    def change(self, spot: Spot, delta: int) -> bool:
-        """Counts ``delta`` (+1 or -1) pods on a node. True if the least count rose, which may admit pods that were refused."""
+    def change(self, spot: Spot, delta: int) -> tuple[Event, ...]:
+        """Counts ``delta`` (+1 or -1) pods on a node. An event if the least count rose."""
         if not self.eligible(spot):
-            return False
+            return ()
         value = spot.labels[self.key]
         count = self.counts[value]
         self.counts[value] = count + delta
@@ -70,8 +68,8 @@ class SpreadCounter:
             self.low = min(self.low, count + delta)
         elif count == self.low and not self.histogram[count]:
             self.low = count + delta
-            return True
-        return False
+            return ((self, "", ""),)
+        return ()
 
     def minimum(self, min_domains: int) -> int:
         """The global minimum: 0 while fewer domains than minDomains exist (minMatchNum)."""
@@ -87,9 +85,9 @@ class TermCounter:
         self.keys = tuple(sorted(set(keys)))
         self.counts: dict[tuple[str, str], int] = {}
 
-    def change(self, spot: Spot, delta: int) -> bool:
-        """True if a domain got its first pod."""
-        first = False
+    def change(self, spot: Spot, delta: int) -> tuple[Event, ...]:
+        """Counts ``delta`` (+1 or -1) pods on a node. An event for each domain that got its first pod."""
+        events: list[Event] = []
         for key in self.keys:
             value = spot.labels.get(key)
             if value is None:
@@ -97,10 +95,11 @@ class TermCounter:
             count = self.counts.get((key, value), 0) + delta
             if count:
                 self.counts[key, value] = count
-                first = first or count == delta > 0
+                if count == delta > 0:
+                    events.append((self, key, value))
             else:
                 del self.counts[key, value]
-        return first
+        return tuple(events)
 
     def at(self, key: str, spot: Spot) -> int:
         value = spot.labels.get(key)

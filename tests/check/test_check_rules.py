@@ -256,6 +256,15 @@ def test_pods_that_depend_on_each_other_bind_in_the_right_order() -> None:
     assert check_plan(problem, bought(problem, ["a", "z"])) == ()
 
 
+def test_an_order_that_the_greedy_order_misses_is_searched_for() -> None:
+    """Two counted pods fill zone a up at once unless the pod that minds them goes first; nothing tells the greedy order so."""
+    heavy = Selector((Requirement("app", Operator.IN, ("b",)),))
+    counted = [replace(pod(name, spread=(SpreadConstraint(HOSTNAME, 2, heavy),)), labels={"app": "b"}) for name in ("a", "b")]
+    minding = pod("z", spread=(SpreadConstraint(ZONE, 1, heavy),))
+    problem = Problem((*counted, minding), (node("n"), node("m", labels={HOSTNAME: "m", ZONE: "b"})), ())
+    assert check_plan(problem, kept(problem, a="n", b="n", z="n")) == ()
+
+
 def test_a_limit_that_is_passed_already_forbids_only_adding_to_it() -> None:
     """What runs is not the plan's fault; using its free room adds nothing."""
     standing = node(offering=offering().key, price_microusd_per_hour=100)

@@ -366,6 +366,16 @@ def test_removing_a_pod_gives_back_all_it_held() -> None:
     assert codes(state, other, "n") == set()
 
 
+def test_removal_lowers_the_minimum_again() -> None:
+    """The least count must follow a removal down, not only additions up."""
+    first = pod("r", spread=(spread(),))
+    state = State([node("n", "z-a", pod("s")), node("m", "z-b")])
+    state.place(first, "m")
+    assert codes(state, pod("q", spread=(spread(),)), "n") == set()
+    state.remove(first, "m")
+    assert codes(state, pod("q", spread=(spread(),)), "n") == {Why.TOPOLOGY_SPREAD}
+
+
 def test_a_pod_cannot_be_placed_twice_nor_a_node_added_twice() -> None:
     """Such a call is a bug of the caller, not a refusal."""
     state = State([node("n")])
