@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from base64 import b64encode
 from dataclasses import replace
@@ -10,9 +11,12 @@ from html.parser import HTMLParser
 
 import pytest
 
+from packer import parse
 from packer.compare import Saving
-from packer.model import Launch, Notice, Plan, Problem, Skipped, SkipReason, Status
+from packer.explain import explain
+from packer.model import Launch, Notice, Plan, Policy, Problem, Skipped, SkipReason, Status
 from packer.plan import digest
+from packer.render import explanation_text, plan_table
 from packer.report import report_html
 from tests.views.samples import Sample, large_sample, make_offering, make_pod, rich_sample
 
@@ -125,6 +129,32 @@ def test_hostile_names_stay_text() -> None:
     assert "<img" not in page
     assert "\x1b" not in page
     read(page)
+
+
+def test_secrets_of_a_dump_appear_nowhere() -> None:
+    # Dumps carry passwords in env and annotations; a report is mailed around.
+    pod = {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": "p", "namespace": "n", "annotations": {"note": "hunter2-annotation"}, "labels": {"app": "hunter2-label"}},
+        "spec": {
+            "containers": [
+                {
+                    "name": "main",
+                    "image": "hunter2-image",
+                    "args": ["hunter2-args"],
+                    "env": [{"name": "PASSWORD", "value": "hunter2-env"}],
+                    "resources": {"requests": {"cpu": "1", "memory": "1Gi"}},
+                }
+            ]
+        },
+    }
+    raw = parse.read_objects([json.dumps(pod).encode()])
+    offering = make_offering("c4", 100_000, 4000, 8)
+    problem = parse.build_problem(raw, (offering,), Policy())
+    plan = Plan(Status.FEASIBLE, (Launch("n-1", offering.key, 100_000, ("n/p",)),), (), (), (), (), 100_000, 100_000, 0)
+    views = (report_html(problem, plan), plan_table(problem, plan, wide=True), explanation_text(explain(problem, plan, "n/p")))
+    assert all("n/p" in view and "hunter2" not in view for view in views)
 
 
 def test_same_plan_gives_the_same_bytes() -> None:
