@@ -279,6 +279,12 @@ def test_unplaced_gang_is_no_leftover() -> None:
     assert check_plan(problem, plan_of(problem)) == ()
 
 
+def test_room_on_a_node_that_is_not_ready_is_no_leftover() -> None:
+    """Its kubelet may be gone and its taint on the way: to wait is no fault of the plan."""
+    problem = Problem((pod(),), (node(ready=False),), ())
+    assert check_plan(problem, plan_of(problem)) == ()
+
+
 def test_leftover_respects_the_policy_of_bought_machines() -> None:
     """A machine that a pod's rule forbids is not free room for it."""
     picky = PolicyRule(
