@@ -36,7 +36,7 @@ def vouch(problem: Problem, plan: Plan) -> None:
     """Raise UnsoundPlanError unless ``plan`` breaks no rule of ``problem``."""
     broken = check_plan(problem, plan)
     if broken:
-        lines = [f"  {violation.code}: {violation.message}" for violation in broken[:SHOWN_VIOLATIONS]]
+        lines = [f"  {violation.subject}: {violation.code}: {violation.message}" for violation in broken[:SHOWN_VIOLATIONS]]
         rest = len(broken) - len(lines)
         lines += [f"  and {rest} more"] if rest else []
         mend = "Nothing was printed. This is a bug: please report it with the file that --record would write"
