@@ -125,8 +125,12 @@ def repack_text(repack: Repack, style: Style = PLAIN) -> str:
     rows = []
     for name in names:
         (before, cost_before), (later, cost_after) = now.get(name, (0, 0)), after.get(name, (0, 0))
-        rows.append([name, f"{before:,}", money(cost_before), f"{later:,}", money(cost_after)])
+        rows.append([name, *_nodes_and_cost(before, cost_before), *_nodes_and_cost(later, cost_after)])
     return block([verdict], facts(pairs, style), table(columns, rows[:_MOST], style), _obstacles(repack, style))
+
+
+def _nodes_and_cost(nodes: int, cost: int) -> tuple[str, str]:
+    return (f"{nodes:,}", money(cost)) if nodes else ("–", "–")
 
 
 def _obstacles(repack: Repack, style: Style) -> list[str]:

@@ -19,7 +19,7 @@ def plan_table(problem: Problem, plan: Plan, style: Style = PLAIN, *, wide: bool
     return block(
         _headline(summary, style),
         _group_table(summary, style) if wide else _type_table(summary, style),
-        _existing_table(summary, style),
+        _existing_table(summary, style, most=None if wide else 10),
         money_lines(summary, style),
         unplaced_lines(problem, plan.unplaced, style, most=None if wide else 10),
         skipped_lines(plan.skipped, style, most=None if wide else 5),
@@ -120,7 +120,7 @@ def held(shares: tuple[Share, ...], most: int = _MOST_WORKLOADS) -> str:
     return listed((share.workload if share.pods == 1 else f"{share.workload} × {share.pods}" for share in shares), most)
 
 
-def _existing_table(summary: Summary, style: Style) -> list[str]:
+def _existing_table(summary: Summary, style: Style, most: int | None) -> list[str]:
     resources = fill_columns(summary, wide=False)
     columns = [
         Column("EXISTING NODE", shrink=True),
@@ -130,13 +130,12 @@ def _existing_table(summary: Summary, style: Style) -> list[str]:
         Column("NEW PODS", right=True),
     ]
     nodes = sorted((node for node in summary.nodes if node.existing), key=lambda node: (-len(node.pods), node.name))
-    most = 12 if style.width else len(nodes)
     rows = []
     for node in nodes[:most]:
         fills = [percent(node.used(name), node.allocatable.get(name, 0)) for name in resources]
         rows.append([node.name, node.instance_type, node.zone, *fills, f"{len(node.pods):,}"])
     lines = table(columns, rows, style)
-    if len(nodes) > most:
+    if most is not None and len(nodes) > most:
         lines.append(f"  and {len(nodes) - most:,} more: packer solve -o wide")
     return lines
 
