@@ -50,6 +50,10 @@ class Task(NamedTuple):
     hint: Bins | None
 
 
+ANYWHERE = -1
+"""The one cell of a model whose rules do not look at cells."""
+
+
 def new_solver(deterministic_time: float) -> cp_model.CpSolver:
     """One worker, a fixed seed and deterministic time: the same model gives the same answer on any machine."""
     solver = cp_model.CpSolver()
@@ -65,12 +69,12 @@ def exact(task: Task) -> Exact | None:
 
 
 class _Slot(NamedTuple):
-    """One bin of the model: which kinds it can be, and whether it stands already."""
+    """One bin of the model: which machine it is, in which cell, and whether it stands already."""
 
-    kinds: tuple[int, ...]
-    cell: int
-    existing: bool
     uses: dict[int, cp_model.IntVar]
+    """Machines: one kind for all that differ in their cell alone."""
+    cells: dict[int, Linear]
+    existing: bool
     opened: Linear
 
 
@@ -80,8 +84,15 @@ class _ExactModel:
     def __init__(self, task: Task) -> None:
         self.task, self.p = task, task.packing
         self.model = cp_model.CpModel()
-        self.by_cell = bool(len(task.groups.kind)) and (not task.groups.host.all() or len(np.unique(task.packing.cell)) > 1)
+        new = np.nonzero(~self.p.existing & (self.p.most > 0).any(0))[0]
+        counts = task.groups.counts[task.groups.host][:, new]
+        self.by_cell = bool(len(task.groups.kind)) and not task.groups.host.all()
+        self.one_cell_slots = bool((counts != counts[:, :1]).any()) if len(new) else False
+        self.kind_at: dict[tuple[int, int], int] = {}
+        self.machine: dict[int, int] = {}
+        self.new = self._machines([int(b) for b in new])
         self.slots = self._open_slots()
+        self.parts: dict[tuple[int, int, int], Linear] = {}
         items = range(len(self.p.count))
         self.held = [[self._amount(s, i) for i in items] for s in range(len(self.slots))]
         self.placed = [sum(self.held[s][i] for s in range(len(self.slots))) for i in items]
@@ -94,32 +105,84 @@ class _ExactModel:
         if task.hint is not None:
             self._hint(task.hint)
 
+    def _machines(self, new: list[int]) -> list[int]:
+        """The first kind of each set of new kinds that differ in their cell alone; ``kind_at`` finds the others."""
+        p = self.p
+        reach = np.array([(p.most[:, (p.cell == z) & ~p.existing] > 0).any(1) for z in range(int(p.cell.max(initial=-1)) + 1)])
+        firsts: dict[object, list[int]] = {}
+        for b in new:
+            cell = int(p.cell[b]) if self.by_cell or self.one_cell_slots else ANYWHERE
+            same = (p.cap[b].tobytes(), int(p.price[b]), p.adder[:, b].tobytes(), int(p.stock_group[b]), p.limit_use[:, b].tobytes())
+            for first in firsts.setdefault(same, []):
+                both = reach[p.cell[b]] & reach[p.cell[first]]
+                if cell != ANYWHERE and (first, cell) not in self.kind_at and (p.most[both, b] == p.most[both, first]).all():
+                    self.machine[b] = first
+                    break
+            else:
+                firsts[same].append(b)
+                self.machine[b] = b
+            self.kind_at[self.machine[b], cell] = b
+        self.most = {first: p.most[:, [b for b in new if self.machine[b] == first]].max(1) for first in sorted(set(self.machine.values()))}
+        return sorted(self.most)
+
     def _open_slots(self) -> list[_Slot]:
         p, slots = self.p, []
         for group in sorted({int(g) for g, e in zip(p.stock_group, p.existing, strict=True) if e}):
-            kinds = tuple(int(b) for b in np.nonzero(p.existing & (p.stock_group == group))[0])
-            slots += [self._slot(kinds, int(p.cell[kinds[0]]), True) for _ in range(int(p.stock[group]))]
-        new = np.nonzero(~p.existing & (p.most > 0).any(0))[0]
-        for cell in sorted({int(p.cell[b]) for b in new}) if self.by_cell else [-1]:
-            kinds = tuple(int(b) for b in new if cell in (-1, int(p.cell[b])))
-            row = [self._slot(kinds, cell, False) for _ in range(self.task.slots if kinds else 0)]
+            kinds = [int(b) for b in np.nonzero(p.existing & (p.stock_group == group))[0]]
+            for b in kinds:
+                self.most[b] = p.most[:, b]
+                self.machine[b] = b
+                self.kind_at[b, int(p.cell[b])] = b
+            slots += [self._slot(kinds, [int(p.cell[kinds[0]])], True) for _ in range(int(p.stock[group]))]
+        cells = sorted({cell for first, cell in self.kind_at if not p.existing[first]})
+        for some in [[cell] for cell in cells] if self.one_cell_slots else [cells]:
+            machines = [first for first in self.new if any((first, cell) in self.kind_at for cell in some)]
+            row = [self._slot(machines, some, False) for _ in range(self.task.slots if machines else 0)]
             for a, b in pairwise(row):
-                rank = {k: n + 1 for n, k in enumerate(kinds)}
-                self.model.add(sum(rank[k] * a.uses[k] for k in kinds) >= sum(rank[k] * b.uses[k] for k in kinds))
+                rank = {k: n + 1 for n, k in enumerate(machines)}
+                self.model.add(sum(rank[k] * a.uses[k] for k in machines) >= sum(rank[k] * b.uses[k] for k in machines))
             slots += row
         return slots
 
-    def _slot(self, kinds: tuple[int, ...], cell: int, existing: bool) -> _Slot:
-        uses = {b: self.model.new_bool_var("") for b in kinds}
-        if existing:
-            self.model.add_exactly_one(uses.values())
-        else:
-            self.model.add_at_most_one(uses.values())
-        return _Slot(kinds, cell, existing, uses, sum(uses.values()))
+    def _slot(self, machines: list[int], cells: list[int], existing: bool) -> _Slot:
+        uses = {b: self.model.new_bool_var("") for b in machines}
+        opened = sum(uses.values())
+        self.model.add(opened == 1 if existing else opened <= 1)
+        if len(cells) == 1:
+            return _Slot(uses, {cells[0]: 1 if existing else opened}, existing, opened)
+        inside: dict[int, Linear] = {cell: self.model.new_bool_var("") for cell in cells}
+        self.model.add(sum(inside.values()) == opened)
+        for b, x in uses.items():
+            self.model.add(sum(inside[cell] for cell in cells if (b, cell) in self.kind_at) >= x)
+        return _Slot(uses, inside, existing, opened)
 
     def _amount(self, s: int, i: int) -> Linear:
-        top = min(int(self.p.count[i]), max(int(self.p.most[i, b]) for b in self.slots[s].kinds))
-        return self.model.new_int_var(0, top, "") if top > 0 else 0
+        slot = self.slots[s]
+        top = min(int(self.p.count[i]), max(int(self.most[b][i]) for b in slot.uses))
+        if top <= 0:
+            return 0
+        amount = self.model.new_int_var(0, top, "")
+        for cell, inside in slot.cells.items():
+            kinds = [b for (first, where), b in self.kind_at.items() if where == cell and first in slot.uses]
+            if len(slot.cells) > 1 and not (self.p.most[i, kinds] > 0).any():
+                self.model.add(amount <= top - top * inside)
+        return amount
+
+    def _part(self, s: int, i: int, cell: int) -> Linear:
+        """How much of an item a slot brings into a cell."""
+        slot, amount = self.slots[s], self.held[s][i]
+        if cell not in slot.cells or isinstance(amount, int):
+            return 0
+        if len(slot.cells) == 1:
+            return amount
+        if (s, i, cell) not in self.parts:
+            top = int(self.p.count[i])
+            split = {where: self.model.new_int_var(0, top, "") for where in slot.cells}
+            self.model.add(sum(split.values()) == amount)
+            for where, value in split.items():
+                self.model.add(value <= top * slot.cells[where])
+                self.parts[s, i, where] = value
+        return self.parts[s, i, cell]
 
     def _fit(self) -> None:
         p, model = self.p, self.model
@@ -131,7 +194,7 @@ class _ExactModel:
                     model.add(sum(d * a for d, a in takes) <= sum(int(p.cap[b, r]) * x for b, x in slot.uses.items()))
             for i, a in enumerate(held):
                 if not isinstance(a, int):
-                    model.add(a <= sum(int(min(p.most[i, b], p.count[i])) * x for b, x in slot.uses.items()))
+                    model.add(a <= sum(int(min(self.most[b][i], p.count[i])) * x for b, x in slot.uses.items()))
             for i, j in zip(*np.nonzero(np.triu(p.clash)), strict=True):
                 a, b = held[int(i)], held[int(j)]
                 if not isinstance(a, int) and not isinstance(b, int):
@@ -172,33 +235,29 @@ class _ExactModel:
     def _host_places(self, q: int) -> list[_Place]:
         g, places = self.task.groups, []
         for s, slot in enumerate(self.slots):
-            kind = slot.kinds[0]
-            places.append(
-                _Place(
-                    {i: a for i, a in enumerate(self.held[s]) if not isinstance(a, int)},
-                    int(g.held_bin[q, kind]) if slot.existing else 0,
-                    bool(g.counts[q, kind]),
-                    True if slot.existing else slot.opened,
-                    bool(g.counts[q, kind]) or g.kind[q] == ANTI,
-                )
-            )
-        places += [_Place({}, int(g.aside_least[q]), True, True, False) for _ in range(int(min(g.aside_hosts[q], 1)))]
+            kind = self.kind_at[next((first, cell) for first in slot.uses for cell in slot.cells if (first, cell) in self.kind_at)]
+            counts = bool(g.counts[q, kind])
+            held = int(g.held_bin[q, kind]) if slot.existing else 0
+            stands = True if slot.existing else slot.opened
+            amounts = {i: a for i, a in enumerate(self.held[s]) if not isinstance(a, int)}
+            places.append(_Place(amounts, held, counts, stands, counts or g.kind[q] == ANTI))
+        if g.aside_hosts[q]:
+            places.append(_Place({}, int(g.aside_least[q]), True, True, False))
         return places
 
     def _domain_places(self, q: int) -> list[_Place]:
         g, places = self.task.groups, []
+        kinds = list(self.kind_at.values())
+        relevant = [int(i) for i in np.nonzero(g.carrier[q] | (g.member[q] > 0))[0]]
         for d in range(g.held.shape[1]):
-            inside = [s for s, slot in enumerate(self.slots) if int(g.domain[q, slot.kinds[0]]) == d]
-            counted = [s for s in inside if g.counts[q, self.slots[s].kinds[0]] or g.kind[q] != SPREAD]
-            if not inside and not g.stands[q, d] and not g.held[q, d]:
+            cells = sorted({int(self.p.cell[b]) for b in kinds if g.domain[q, b] == d and (g.counts[q, b] or g.kind[q] != SPREAD)})
+            if not cells and not g.stands[q, d] and not g.held[q, d]:
                 continue
-            amounts = {i: sum(self.held[s][i] for s in counted) for i in range(len(self.p.count))}
-            stands: Linear | bool = bool(g.stands[q, d]) or any(self.slots[s].existing for s in counted)
-            if not stands and counted:
-                stands = self.model.new_bool_var("")
-                opened = sum(self.slots[s].opened for s in counted)
-                self.model.add(opened >= 1).only_enforce_if(stands)
-                self.model.add(opened == 0).only_enforce_if(stands.negated())
+            amounts = {i: _total(self._part(s, i, z) for s in range(len(self.slots)) for z in cells) for i in relevant}
+            inside = [slot for slot in self.slots if any(z in slot.cells for z in cells)]
+            stands: Linear | bool = bool(g.stands[q, d]) or any(slot.existing for slot in inside)
+            if not stands and inside:
+                stands = self._present(_total(slot.cells[z] for slot in inside for z in cells if z in slot.cells))
             places.append(_Place({i: a for i, a in amounts.items() if not isinstance(a, int)}, int(g.held[q, d]), True, stands, True))
         return places
 
@@ -206,11 +265,12 @@ class _ExactModel:
         free = list(range(len(self.slots)))
         for kind, times, pattern in zip(bins.kind, bins.times, bins.pattern, strict=True):
             for _ in range(int(times)):
-                s = next((s for s in free if int(kind) in self.slots[s].uses), None)
+                machine = self.machine.get(int(kind), -1)
+                s = next((s for s in free if machine in self.slots[s].uses), None)
                 if s is None:
                     return
                 free.remove(s)
-                self.model.add_hint(self.slots[s].uses[int(kind)], 1)
+                self.model.add_hint(self.slots[s].uses[machine], 1)
                 for i, a in enumerate(self.held[s]):
                     if not isinstance(a, int):
                         self.model.add_hint(a, int(pattern[i]))
@@ -220,7 +280,7 @@ class _ExactModel:
         total: Linear = sum(int(p.price[b]) * x for slot in self.slots for b, x in slot.uses.items())
         for s, slot in enumerate(self.slots):
             for i, a in enumerate(self.held[s]):
-                charges = {int(p.adder[i, b]) for b in slot.kinds}
+                charges = {int(p.adder[i, b]) for b in slot.uses}
                 if isinstance(a, int) or charges == {0}:
                     continue
                 top = int(p.count[i]) * max(charges)
@@ -270,7 +330,8 @@ class _ExactModel:
     def _renew_hint(self, solver: cp_model.CpSolver) -> None:
         self.model.clear_hints()
         for s, slot in enumerate(self.slots):
-            for x in slot.uses.values():
+            inside = slot.cells.values() if len(slot.cells) > 1 else ()
+            for x in (*slot.uses.values(), *inside):
                 self.model.add_hint(x, solver.value(x))
             for a in self.held[s]:
                 if not isinstance(a, int):
@@ -280,9 +341,11 @@ class _ExactModel:
         rows: dict[tuple[int, tuple[int, ...]], int] = {}
         for s, slot in enumerate(self.slots):
             pattern = tuple(0 if isinstance(a, int) else solver.value(a) for a in self.held[s])
-            kind = next((b for b, x in slot.uses.items() if solver.value(x)), None)
-            if kind is not None and any(pattern):
-                rows[(kind, pattern)] = rows.get((kind, pattern), 0) + 1
+            machine = next((b for b, x in slot.uses.items() if solver.value(x)), None)
+            if machine is not None and any(pattern):
+                cell = next(z for z, inside in slot.cells.items() if isinstance(inside, int) or solver.value(inside))
+                row = (self.kind_at[machine, cell], pattern)
+                rows[row] = rows.get(row, 0) + 1
         return bins_of(rows, len(self.p.count))
 
 
@@ -465,9 +528,7 @@ def split(packing: Packing, groups: Groups, target: Floats, deterministic_time: 
     return Split(out, zoned, np.where(zoned, packing.count - out.sum(1), 0))
 
 
-def _cell_places(
-    packing: Packing, g: Groups, q: int, amount: dict[tuple[int, int], cp_model.IntVar], cells: int
-) -> list[_Place]:
+def _cell_places(packing: Packing, g: Groups, q: int, amount: dict[tuple[int, int], cp_model.IntVar], cells: int) -> list[_Place]:
     """The rule's domains as sums of cells."""
     domain_of_cell = np.full(cells, -1, np.int64)
     counted = np.zeros(cells, np.bool_)

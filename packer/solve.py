@@ -121,7 +121,9 @@ class _Run:
             self.lp_packing = self.lp_packing._replace(cell=np.zeros_like(self.lp_packing.cell))
             self.lp_kinds = np.nonzero(kernels.dominance(self.lp_packing))[0].astype(np.int64)
             self.lp_packing = cells.with_kinds(self.lp_packing, self.lp_kinds)
-        self.lp_side = side._replace(coef=side.coef[:, np.unique(self.lp_index, return_index=True)[1], : int(self.lp_packing.cell.max(initial=-1)) + 1])
+        self.lp_side = side._replace(
+            coef=side.coef[:, np.unique(self.lp_index, return_index=True)[1], : int(self.lp_packing.cell.max(initial=-1)) + 1]
+        )
         self.regimes = cells.regimes(self.packing, self.dense.groups)
         self.usable: Bools = self.regimes[-1]
         self.part = cells.whole(self.packing, self.dense.gang)
@@ -256,7 +258,12 @@ class _Run:
             part = self._split(self.usable, self.proof.load) or part
         weights = np.maximum(self.proof.weights[part.first], 1e-3 * kernels.lone_weights(part.packing))
         part, start = self._greedy(part, weights)
-        if not self._offer(part, start) and self.best.inner is not None and len(self.best.inner.pattern.T) == len(start.pattern.T) and not split:
+        if (
+            not self._offer(part, start)
+            and self.best.inner is not None
+            and len(self.best.inner.pattern.T) == len(start.pattern.T)
+            and not split
+        ):
             start = self.best.inner
         self.part = part
         self.searcher = search.Search(part.packing, start, weights, lower_bound=self.proof.bound, seed=self.budget.seed + self.round)
@@ -271,9 +278,9 @@ class _Run:
         if not any(self.best.lost) and cheapest > 0:
             enough = min(enough, self.best.cost // cheapest)
         slots = min(enough, max(12, int(self.best.bins.times.sum()) + 2))
-        opened = len(np.unique(p.cell[~p.existing])) if cells.has_domains(self.dense.groups) else 1
-        total = slots * opened + int(p.stock[np.unique(p.stock_group[p.existing])].sum()) if len(p.stock) else slots * opened
-        if total * (len(p.price) + len(p.count)) > EXACT_SIZE:
+        total = slots + (int(p.stock[np.unique(p.stock_group[p.existing])].sum()) if p.existing.any() else 0)
+        machines = len(np.unique(np.column_stack([p.cap, p.price])[~p.existing], axis=0)) + len(np.unique(p.stock_group[p.existing]))
+        if total * (machines + len(p.count)) > EXACT_SIZE:
             return None
         return integer.Task(
             self.relaxed, self.dense.groups, self.dense.gang, self.dense.gang_minimum, slots, slots >= enough, EXACT_TIME, self.best.bins
