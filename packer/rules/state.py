@@ -81,6 +81,18 @@ class State:
             self.place(Pod(daemon.namespace, f"{daemon.name}@{name}", "", daemon.spec, daemon.labels), name)
         return node
 
+    def withdraw(self, name: str) -> None:
+        """Takes a launched node away again, with its daemons. Pods that were placed there must have been removed."""
+        node = self.nodes[name]
+        own = [pod for pod in node.pods.values() if pod.name.endswith(f"@{name}")]
+        if node.offering is None or len(own) < len(node.pods):
+            raise ValueError(f"{name} is not a launched node without pods")
+        for pod in own:
+            self.remove(pod, name)
+        del self.nodes[name]
+        for counter in self._spread_counters.values():
+            counter.remove_node(node)
+
     def place(self, pod: Pod, node: str) -> tuple[Event, ...]:
         """Puts the pod there, unasked. Returns what changed so that pods may be admitted that were refused before."""
         where = self.nodes[node]
@@ -156,6 +168,18 @@ class State:
         labels = self.nodes[node].labels
         found = ((constraint.topology_key, counter) for constraint, counter, _ in self._kind(pod).spread)
         return tuple(counter.counts.get(labels.get(key, ""), 0) for key, counter in found if key != HOSTNAME)
+
+    def spread_limits(self, pod: Pod, node: str) -> tuple[tuple[SpreadCounter, str], ...]:
+        """The counters of the pod's own hard spread constraints, each with the node's domain."""
+        labels = self.nodes[node].labels
+        return tuple((counter, labels.get(constraint.topology_key, "")) for constraint, counter, _ in self._kind(pod).spread)
+
+    def spread_counted(self, pod: Pod, node: str) -> Iterator[tuple[SpreadCounter, str]]:
+        """The counters of anybody's hard spread constraints that count this pod on this node, each with the node's domain."""
+        where = self.nodes[node]
+        for counter in self._counting.find(self._kind(pod).signature):
+            if isinstance(counter, SpreadCounter) and counter.eligible(where):
+                yield counter, where.labels[counter.key]
 
     def same_kind(self, pod: Pod) -> object:
         """Equal for pods that no rule can tell apart."""

@@ -41,19 +41,35 @@ class SpreadCounter:
     of one, so a histogram of counts finds the next one at once.
     """
 
-    __slots__ = ("counts", "eligible", "histogram", "key", "low")
+    __slots__ = ("counts", "eligible", "histogram", "key", "low", "nodes")
 
     def __init__(self, key: str, eligible: Callable[[Spot], bool]) -> None:
         self.key, self.eligible = key, eligible
         self.counts: dict[str, int] = {}
+        self.nodes: dict[str, int] = {}
         self.histogram: dict[int, int] = {}
         self.low = 0
 
     def add_node(self, spot: Spot) -> None:
-        if self.eligible(spot) and spot.labels[self.key] not in self.counts:
-            self.counts[spot.labels[self.key]] = 0
+        if not self.eligible(spot):
+            return
+        value = spot.labels[self.key]
+        self.nodes[value] = self.nodes.get(value, 0) + 1
+        if value not in self.counts:
+            self.counts[value] = 0
             self.histogram[0] = self.histogram.get(0, 0) + 1
             self.low = 0
+
+    def remove_node(self, spot: Spot) -> None:
+        """Takes away a node without pods; its domain goes with the last node in it."""
+        if not self.eligible(spot):
+            return
+        value = spot.labels[self.key]
+        self.nodes[value] -= 1
+        if not self.nodes[value]:
+            del self.nodes[value], self.counts[value]
+            self.histogram[0] -= 1
+            self.low = min(self.counts.values(), default=0)
 
     def change(self, spot: Spot, delta: int) -> tuple[Event, ...]:
         """Counts ``delta`` (+1 or -1) pods on a node. An event if the least count rose."""

@@ -376,6 +376,24 @@ def test_removal_lowers_the_minimum_again() -> None:
     assert codes(state, pod("q", spread=(spread(),)), "n") == {Why.TOPOLOGY_SPREAD}
 
 
+def test_withdrawn_node_leaves_no_domain_behind() -> None:
+    """A trial launch in an empty zone makes a domain with no pods; taken back, the old minimum holds again."""
+    agent = Daemon("default", "agent", PodSpec({CPU: 1}), {"app": "a"})
+    state = State([node("n", "z-a", pod("r"))], (agent,))
+    waiting = pod(spread=(spread(),))
+    assert codes(state, waiting, "n") == set()
+    state.launch("new", offering(labels={ZONE: "z-b"}))
+    state.place(pod("s"), "n")
+    assert codes(state, waiting, "n") == {Why.TOPOLOGY_SPREAD}
+    state.place(pod("t"), "new")
+    with pytest.raises(ValueError, match="without pods"):
+        state.withdraw("new")
+    state.remove(pod("t"), "new")
+    state.withdraw("new")
+    assert codes(state, waiting, "n") == set()
+    state.launch("new", offering(labels={ZONE: "z-b"}))
+
+
 def test_a_pod_cannot_be_placed_twice_nor_a_node_added_twice() -> None:
     """Such a call is a bug of the caller, not a refusal."""
     state = State([node("n")])
