@@ -130,4 +130,5 @@ def _new_node(dense: Dense, launches: list[list[object]], pod: Pod, state: objec
         state.launch(name, offering)  # type: ignore[attr-defined]
         if not state.why_not(pod, name):  # type: ignore[attr-defined]
             return name
+        state.withdraw(name)  # type: ignore[attr-defined]
     return None
