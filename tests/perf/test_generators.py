@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import hashlib
+import json
 from collections import Counter
 
 import pytest
 
 from cloud import catalog
-from packer.model import CPU, GPU, HOSTNAME, MEMORY, PODS, ZONE, Pod
+from packer import parse
+from packer.model import CPU, GPU, HOSTNAME, MEMORY, PODS, ZONE, NodeTerm, Pod
 from perf import generators
 from perf.objects import to_kubernetes
 
@@ -98,3 +100,32 @@ def test_the_kubernetes_form_holds_everything() -> None:
     problem = generators.problem(generators.diverse(30, 1), ON_DEMAND[:5], nodes)
     kinds = Counter(item["kind"] for item in to_kubernetes(problem))
     assert kinds == {"Node": 3, "DaemonSet": 4, "Pod": 30 + sum(len(node.pods) for node in nodes)}
+
+
+def test_the_kubernetes_form_reads_back_as_the_same_pods() -> None:
+    """Ours and the peers plan the same input only if nothing is lost on the way."""
+    nodes = generators.existing_nodes(3, ON_DEMAND, 1)
+    pods = (
+        *generators.diverse(60, 1, hostname_affinity=True),
+        *generators.gpu_mix(60, 2),
+        *generators.classes(40, 40, 3, zones=("us-east-1a", "us-east-1b")),
+    )
+    problem = generators.problem(pods, ON_DEMAND, nodes)
+    raw = parse.read_objects([json.dumps({"kind": "List", "apiVersion": "v1", "items": to_kubernetes(problem)}).encode()])
+    again = parse.build_problem(raw, ON_DEMAND, None)
+    specs = {pod.key: pod for pod in again.pods}
+    assert len(specs) == len(pods)
+    for pod in pods:
+        read = specs[pod.key]
+        assert dict(read.labels) == dict(pod.labels)
+        assert constraints(read) == constraints(pod)
+    assert {node.name: dict(node.free) for node in again.nodes} == {node.name: dict(node.free) for node in nodes}
+    assert sorted(dict(d.spec.requests).items() for d in again.daemons) == sorted(dict(d.spec.requests).items() for d in problem.daemons)
+
+
+def constraints(pod: Pod) -> tuple[object, ...]:
+    """All that restricts a pod, in one form: a node selector may come back as the only term of a node affinity."""
+    spec = pod.spec
+    terms = spec.node_terms or (NodeTerm(),)
+    nodes = [sorted((*spec.selector, *term.expressions)) for term in terms]
+    return dict(spec.requests), nodes, spec.spread, spec.affinity, spec.anti_affinity
