@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import json
+import re
+import shlex
+import textwrap
 from pathlib import Path
 
 import pytest
 
+from cloud import catalog as offline
 from packer.cli import main
+from packer.parse import read_catalog
 
 HEADER = "provider,region,zone,instance_type,capacity_type,price_usd_per_hour,vcpu,memory_mib,arch,max_pods\n"
 OLD = HEADER + "aws,r-1,r-1a|r-1b,x9.large,on-demand,0.10,2,8192,amd64,30\naws,r-1,r-1a,x9.xlarge,on-demand,0.20,4,16384,amd64,60\n"
@@ -110,3 +115,39 @@ def test_a_catalog_of_ones_own_has_no_offline_sources(tmp_path: Path, capsys: py
     code, _, err = run(capsys, "list", "--catalog", str(path), "--region", "r-1")
     assert code == 2
     assert "--catalog" in err
+
+
+DOCUMENT = (Path(__file__).parents[2] / "docs" / "catalog.md").read_text()
+EXAMPLES = re.findall(r"^    (packer catalog (?:list|show) .+)$", DOCUMENT, re.MULTILINE)
+
+
+@pytest.mark.parametrize("line", EXAMPLES)
+def test_the_documented_commands_work(line: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """Each prints something."""
+    code, out, _ = run(capsys, *shlex.split(line)[2:])
+    assert code == 0
+    assert len(out.splitlines()) > 1
+
+
+def test_the_documented_forms_of_a_catalog_are_read() -> None:
+    """The same machine as CSV and as YAML; only YAML can say how many there are."""
+    blocks = re.findall(r"\n\n((?:    .+\n)+)", DOCUMENT)
+    table, rows = (next(textwrap.dedent(b) for b in blocks if word in b) for word in ("provider,region", "- instance_type"))
+    (first, second), notices = read_catalog(table)
+    assert (first.key.zone, second.key.zone, notices) == ("dc-1a", "dc-1b", ())
+    ((own,), notices) = read_catalog(rows)
+    assert not notices
+    assert own.price_microusd_per_hour == first.price_microusd_per_hour == 400_000
+    assert own.available_count == 12
+    assert own.labels["rack"] == "r7"
+
+
+def test_the_documented_counts_are_the_snapshots() -> None:
+    """A new snapshot must not leave the page behind."""
+    for provider in offline.providers():
+        facts = offline.snapshot(provider)
+        types = {row["instance_type"] for region in facts.regions for row in offline.rows(provider, region)}
+        line = next(line for line in DOCUMENT.splitlines() if line.startswith(f"| `{provider}`"))
+        assert f"{len(types):,}" in line
+        assert facts.prices_of in line
+        assert all(region in line for region in facts.regions)
