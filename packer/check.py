@@ -227,7 +227,7 @@ def _leftovers(problem: Problem, plan: Plan, order: Order) -> Iterator[Violation
             continue
         asked.add(kind)
         for node in order.state.nodes.values():
-            if _may_use(problem, pod, rule, node, ready) and not order.state.why_not(pod, node.name):
+            if order.state.admits(pod, node.name) and _may_use(problem, pod, rule, node, ready):
                 yield Violation(Code.LEFTOVER, f"is unplaced but fits {node.name}", pod.key)
                 break
 

@@ -31,6 +31,7 @@ def agree(state: State, world: naive.World, pod: Pod) -> dict[str, set[Why]]:
         expected = naive.why_not(world, pod, spot)
         got = state.why_not(pod, spot.name)
         assert {reason.code for reason in got} == expected, (pod, spot.name, got)
+        assert state.admits(pod, spot.name) == (not expected)
         answers[spot.name] = expected
     return answers
 
