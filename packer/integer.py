@@ -6,14 +6,13 @@ domains come from bins that stand or are opened; a domain that receives no carri
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from itertools import pairwise
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 from ortools.sat.python import cp_model
 
-from packer.arrays import AFFINITY, ANTI, SPREAD, Bins, Bools, Floats, Groups, Ints, Packing
+from packer.arrays import AFFINITY, SPREAD, Bins, Bools, Floats, Groups, Ints, Packing
 
 Linear = Any
 """A CP-SAT expression, or an int where nothing is variable."""
@@ -24,13 +23,12 @@ Present = Callable[[Linear], cp_model.IntVar]
 
 
 class Exact(NamedTuple):
-    """What the exact model found. ``bound`` is proven only with ``complete``; counts are proven greatest with ``counts_proven``."""
+    """What the exact model found. Counts are proven greatest with ``counts_proven``; ``bound`` holds for the counts that it found."""
 
     bins: Bins
     objective: int
     bound: int
     counts_proven: bool
-    complete: bool
 
 
 class Task(NamedTuple):
@@ -42,16 +40,14 @@ class Task(NamedTuple):
     """[I] gang of each item or -1."""
     gang_minimum: Ints
     """[gangs]"""
-    slots: int
-    """New bins that a plan may open (in each cell, where cells matter)."""
-    complete: bool
-    """No best plan can open more bins than ``slots``."""
+    lost: tuple[int, ...] | None
+    """Unplaced pods by tier, where a plan is known that cannot be beaten in this; None: counts are part of the question."""
     deterministic_time: float
     hint: Bins | None
 
 
-ANYWHERE = -1
-"""The one cell of a model whose rules do not look at cells."""
+MOST_COLUMNS = 6_000
+"""The exact model is for problems with at most so many ways to fill a bin."""
 
 
 def new_solver(deterministic_time: float) -> cp_model.CpSolver:
@@ -64,141 +60,93 @@ def new_solver(deterministic_time: float) -> cp_model.CpSolver:
 
 
 def exact(task: Task) -> Exact | None:
-    """The best plan, lexicographically: pods placed by tier, objective, fewer bins. None when nothing was found in the time."""
-    return _ExactModel(task).solve()
+    """The best plan, lexicographically: pods placed by tier, objective, fewer bins. None with too many patterns, or nothing found."""
+    columns = _columns(task)
+    return None if columns is None else _ExactModel(task, columns).solve()
 
 
-class _Slot(NamedTuple):
-    """One bin of the model: which machine it is, in which cell, and whether it stands already."""
+class _Column(NamedTuple):
+    """A way to fill one bin: a pattern in the cheapest kind that takes it, in each cell; every kind that is scarce counts for itself."""
 
-    uses: dict[int, cp_model.IntVar]
-    """Machines: one kind for all that differ in their cell alone."""
-    cells: dict[int, Linear]
-    existing: bool
-    opened: Linear
+    kind: int
+    pattern: tuple[int, ...]
+
+
+def _columns(task: Task) -> list[_Column] | None:
+    """Every pattern of every bin, empty ones of existing bins included; None beyond MOST_COLUMNS."""
+    p, g = task.packing, task.groups
+    found: list[_Column] = []
+    cells = p.cell if len(g.kind) else np.zeros_like(p.cell)
+    new = ~p.existing & (p.most > 0).any(0)
+    scarce = (p.stock_group >= 0) | (p.limit_use > 0).any(0)
+    for cell in np.unique(cells[new]):
+        kinds = np.nonzero(new & (cells == cell))[0]
+        for pattern, fitting in _patterns(p, kinds):
+            if len(found) > MOST_COLUMNS:
+                return None
+            here = kinds[fitting]
+            price = p.price[here] + pattern @ p.adder[:, here]
+            plenty = np.nonzero(~scarce[here])[0]
+            chosen = [here[plenty[np.argmin(price[plenty])]]] if len(plenty) else []
+            found += [_Column(int(b), tuple(int(n) for n in pattern)) for b in (*chosen, *here[scarce[here]])]
+    empty = (0,) * len(p.count)
+    for b in np.nonzero(p.existing)[0]:
+        found.append(_Column(int(b), empty))
+        for pattern, _ in _patterns(p, np.array([b])):
+            if len(found) > MOST_COLUMNS:
+                return None
+            found.append(_Column(int(b), tuple(int(n) for n in pattern)))
+    return found
+
+
+def _patterns(p: Packing, kinds: Ints) -> Iterator[tuple[Ints, Bools]]:
+    """Every pattern but the empty one that some of ``kinds`` takes, and which of them do."""
+    items = len(p.count)
+    pattern = np.zeros(items, np.int64)
+
+    def extend(first: int, used: Ints, fitting: Bools) -> Iterator[tuple[Ints, Bools]]:
+        for i in range(first, items):
+            if (p.clash[i] & (pattern > 0)).any():
+                continue
+            room, amount = fitting, used
+            while pattern[i] < p.count[i]:
+                amount = amount + p.demand[i]
+                room = room & (p.cap[kinds] >= amount).all(1) & (p.most[i, kinds] > pattern[i])
+                if not room.any():
+                    break
+                pattern[i] += 1
+                yield pattern.copy(), room
+                yield from extend(i + 1, amount, room)
+            pattern[i] = 0
+
+    yield from extend(0, np.zeros(p.demand.shape[1], np.int64), np.ones(len(kinds), np.bool_))
 
 
 class _ExactModel:
-    """Slots that choose a kind and hold items."""
+    """How many bins are filled in which way. Bins that are alike are never told apart, so there is no symmetry to break."""
 
-    def __init__(self, task: Task) -> None:
-        self.task, self.p = task, task.packing
+    def __init__(self, task: Task, columns: Sequence[_Column]) -> None:
+        self.task, self.p, self.columns = task, task.packing, columns
         self.model = cp_model.CpModel()
-        new = np.nonzero(~self.p.existing & (self.p.most > 0).any(0))[0]
-        counts = task.groups.counts[task.groups.host][:, new]
-        self.by_cell = bool(len(task.groups.kind)) and not task.groups.host.all()
-        self.one_cell_slots = bool((counts != counts[:, :1]).any()) if len(new) else False
-        self.kind_at: dict[tuple[int, int], int] = {}
-        self.machine: dict[int, int] = {}
-        self.new = self._machines([int(b) for b in new])
-        self.slots = self._open_slots()
-        self.parts: dict[tuple[int, int, int], Linear] = {}
-        items = range(len(self.p.count))
-        self.held = [[self._amount(s, i) for i in items] for s in range(len(self.slots))]
-        self.placed = [sum(self.held[s][i] for s in range(len(self.slots))) for i in items]
-        for i in items:
-            self.model.add(self.placed[i] <= int(self.p.count[i]))
-        self._fit()
+        self.use = [self.model.new_int_var(0, self._most(column), "") for column in columns]
+        self.placed = [self._held(range(len(columns)), i) for i in range(len(self.p.count))]
+        for i, placed in enumerate(self.placed):
+            self.model.add(placed <= int(self.p.count[i]))
         self._scarcity()
         self._gangs()
-        self._rules()
-        if task.hint is not None:
-            self._hint(task.hint)
-
-    def _machines(self, new: list[int]) -> list[int]:
-        """The first kind of each set of new kinds that differ in their cell alone; ``kind_at`` finds the others."""
-        p = self.p
-        reach = np.array([(p.most[:, (p.cell == z) & ~p.existing] > 0).any(1) for z in range(int(p.cell.max(initial=-1)) + 1)])
-        firsts: dict[object, list[int]] = {}
-        for b in new:
-            cell = int(p.cell[b]) if self.by_cell or self.one_cell_slots else ANYWHERE
-            same = (p.cap[b].tobytes(), int(p.price[b]), p.adder[:, b].tobytes(), int(p.stock_group[b]), p.limit_use[:, b].tobytes())
-            for first in firsts.setdefault(same, []):
-                both = reach[p.cell[b]] & reach[p.cell[first]]
-                if cell != ANYWHERE and (first, cell) not in self.kind_at and (p.most[both, b] == p.most[both, first]).all():
-                    self.machine[b] = first
-                    break
+        for q in range(len(task.groups.kind)):
+            if task.groups.host[q]:
+                self._host_rule(q)
             else:
-                firsts[same].append(b)
-                self.machine[b] = b
-            self.kind_at[self.machine[b], cell] = b
-        self.most = {first: p.most[:, [b for b in new if self.machine[b] == first]].max(1) for first in sorted(set(self.machine.values()))}
-        return sorted(self.most)
+                _add_rule(self.model, task.groups, q, self._domain_places(q), self._present)
 
-    def _open_slots(self) -> list[_Slot]:
-        p, slots = self.p, []
-        for group in sorted({int(g) for g, e in zip(p.stock_group, p.existing, strict=True) if e}):
-            kinds = [int(b) for b in np.nonzero(p.existing & (p.stock_group == group))[0]]
-            for b in kinds:
-                self.most[b] = p.most[:, b]
-                self.machine[b] = b
-                self.kind_at[b, int(p.cell[b])] = b
-            slots += [self._slot(kinds, [int(p.cell[kinds[0]])], True) for _ in range(int(p.stock[group]))]
-        cells = sorted({cell for first, cell in self.kind_at if not p.existing[first]})
-        for some in [[cell] for cell in cells] if self.one_cell_slots else [cells]:
-            machines = [first for first in self.new if any((first, cell) in self.kind_at for cell in some)]
-            row = [self._slot(machines, some, False) for _ in range(self.task.slots if machines else 0)]
-            for a, b in pairwise(row):
-                rank = {k: n + 1 for n, k in enumerate(machines)}
-                self.model.add(sum(rank[k] * a.uses[k] for k in machines) >= sum(rank[k] * b.uses[k] for k in machines))
-            slots += row
-        return slots
+    def _most(self, column: _Column) -> int:
+        p, group = self.p, int(self.p.stock_group[column.kind])
+        most = min([int(n) // a for n, a in zip(p.count, column.pattern, strict=True) if a], default=1 << 30)
+        return min(most, int(p.stock[group])) if group >= 0 else most
 
-    def _slot(self, machines: list[int], cells: list[int], existing: bool) -> _Slot:
-        uses = {b: self.model.new_bool_var("") for b in machines}
-        opened = sum(uses.values())
-        self.model.add(opened == 1 if existing else opened <= 1)
-        if len(cells) == 1:
-            return _Slot(uses, {cells[0]: 1 if existing else opened}, existing, opened)
-        inside: dict[int, Linear] = {cell: self.model.new_bool_var("") for cell in cells}
-        self.model.add(sum(inside.values()) == opened)
-        for b, x in uses.items():
-            self.model.add(sum(inside[cell] for cell in cells if (b, cell) in self.kind_at) >= x)
-        return _Slot(uses, inside, existing, opened)
-
-    def _amount(self, s: int, i: int) -> Linear:
-        slot = self.slots[s]
-        top = min(int(self.p.count[i]), max(int(self.most[b][i]) for b in slot.uses))
-        if top <= 0:
-            return 0
-        amount = self.model.new_int_var(0, top, "")
-        for cell, inside in slot.cells.items():
-            kinds = [b for (first, where), b in self.kind_at.items() if where == cell and first in slot.uses]
-            if len(slot.cells) > 1 and not (self.p.most[i, kinds] > 0).any():
-                self.model.add(amount <= top - top * inside)
-        return amount
-
-    def _part(self, s: int, i: int, cell: int) -> Linear:
-        """How much of an item a slot brings into a cell."""
-        slot, amount = self.slots[s], self.held[s][i]
-        if cell not in slot.cells or isinstance(amount, int):
-            return 0
-        if len(slot.cells) == 1:
-            return amount
-        if (s, i, cell) not in self.parts:
-            top = int(self.p.count[i])
-            split = {where: self.model.new_int_var(0, top, "") for where in slot.cells}
-            self.model.add(sum(split.values()) == amount)
-            for where, value in split.items():
-                self.model.add(value <= top * slot.cells[where])
-                self.parts[s, i, where] = value
-        return self.parts[s, i, cell]
-
-    def _fit(self) -> None:
-        p, model = self.p, self.model
-        for s, slot in enumerate(self.slots):
-            held = self.held[s]
-            for r in range(p.demand.shape[1]):
-                takes = [(int(p.demand[i, r]), held[i]) for i in range(len(held)) if p.demand[i, r] and not isinstance(held[i], int)]
-                if takes:
-                    model.add(sum(d * a for d, a in takes) <= sum(int(p.cap[b, r]) * x for b, x in slot.uses.items()))
-            for i, a in enumerate(held):
-                if not isinstance(a, int):
-                    model.add(a <= sum(int(min(self.most[b][i], p.count[i])) * x for b, x in slot.uses.items()))
-            for i, j in zip(*np.nonzero(np.triu(p.clash)), strict=True):
-                a, b = held[int(i)], held[int(j)]
-                if not isinstance(a, int) and not isinstance(b, int):
-                    model.add_bool_or(self._present(a).negated(), self._present(b).negated())
+    def _held(self, where: Iterable[int], i: int) -> Linear:
+        return _total(self.columns[k].pattern[i] * self.use[k] for k in where if self.columns[k].pattern[i])
 
     def _present(self, amount: Linear) -> cp_model.IntVar:
         """A new Boolean that is true when the amount is positive."""
@@ -209,144 +157,150 @@ class _ExactModel:
 
     def _scarcity(self) -> None:
         p = self.p
-        uses = [(b, x) for slot in self.slots for b, x in slot.uses.items()]
-        for group in range(len(p.stock)):
-            new = [x for b, x in uses if p.stock_group[b] == group and not p.existing[b]]
-            if new:
-                self.model.add(sum(new) <= int(p.stock[group]))
+        for group, stock in enumerate(p.stock):
+            used = [x for column, x in zip(self.columns, self.use, strict=True) if p.stock_group[column.kind] == group]
+            standing = bool(p.existing[p.stock_group == group].any())
+            if used:
+                self.model.add(sum(used) == int(stock) if standing else sum(used) <= int(stock))
         for row, limit in zip(p.limit_use, p.limit, strict=True):
-            self.model.add(sum(int(row[b]) * x for b, x in uses if row[b]) <= int(limit))
+            uses = [(int(row[column.kind]), x) for column, x in zip(self.columns, self.use, strict=True) if any(column.pattern)]
+            self.model.add(_total(u * x for u, x in uses if u) <= int(limit))
 
     def _gangs(self) -> None:
         for gang, minimum in enumerate(self.task.gang_minimum):
             members = np.nonzero(self.task.gang == gang)[0]
-            placed = sum(int(self.p.weight[i]) * self.placed[i] for i in members)
+            placed = _total(int(self.p.weight[i]) * self.placed[i] for i in members)
             size = int((self.p.weight[members] * self.p.count[members]).sum())
             starts = self.model.new_bool_var("")
             self.model.add(placed <= size * starts)
             self.model.add(placed >= int(minimum)).only_enforce_if(starts)
 
-    def _rules(self) -> None:
+    def _host_rule(self, q: int) -> None:
+        """A rule whose domains are single bins: what it asks of a bin is known for each way to fill one."""
         g = self.task.groups
-        for q in range(len(g.kind)):
-            places = self._host_places(q) if g.host[q] else self._domain_places(q)
-            _add_rule(self.model, g, q, places, self._present)
+        if g.kind[q] == SPREAD:
+            self._host_spread(q)
+        elif g.kind[q] == AFFINITY:
+            starts = []
+            running = bool(g.held_bin[q].any() or g.held[q].any())
+            for column, x in zip(self.columns, self.use, strict=True):
+                carried = [i for i, n in enumerate(column.pattern) if n and g.carrier[q, i]]
+                if not carried or g.held_bin[q, column.kind]:
+                    continue
+                if any(n and g.member[q, i] and not g.carrier[q, i] for i, n in enumerate(column.pattern)):
+                    continue
+                if not running and any(g.member[q, i] for i in carried):
+                    starts.append(x)
+                else:
+                    self.model.add(x == 0)
+            self.model.add(_total(starts) <= 1)
 
-    def _host_places(self, q: int) -> list[_Place]:
-        g, places = self.task.groups, []
-        for s, slot in enumerate(self.slots):
-            kind = self.kind_at[next((first, cell) for first in slot.uses for cell in slot.cells if (first, cell) in self.kind_at)]
-            counts = bool(g.counts[q, kind])
-            held = int(g.held_bin[q, kind]) if slot.existing else 0
-            stands = True if slot.existing else slot.opened
-            amounts = {i: a for i, a in enumerate(self.held[s]) if not isinstance(a, int)}
-            places.append(_Place(amounts, held, counts, stands, counts or g.kind[q] == ANTI))
+    def _host_spread(self, q: int) -> None:
+        g, model = self.task.groups, self.model
+        least = model.new_int_var(0, int(g.held_bin[q].max(initial=0) + (g.member[q] * self.p.count).sum()), "")
         if g.aside_hosts[q]:
-            places.append(_Place({}, int(g.aside_least[q]), True, True, False))
-        return places
+            model.add(least <= int(g.aside_least[q]))
+        hosts: Linear = int(g.aside_hosts[q])
+        levels: dict[tuple[int, bool], list[cp_model.IntVar]] = {}
+        for column, x in zip(self.columns, self.use, strict=True):
+            total = int(g.held_bin[q, column.kind]) + sum(n * int(g.member[q, i]) for i, n in enumerate(column.pattern))
+            carries = any(n and g.carrier[q, i] for i, n in enumerate(column.pattern))
+            if g.counts[q, column.kind]:
+                hosts += x
+                levels.setdefault((total, carries), []).append(x)
+            elif carries:
+                model.add(x == 0)
+        for (total, carries), uses in levels.items():
+            some = self._present(sum(uses))
+            model.add(least <= total).only_enforce_if(some)
+            if carries:
+                model.add(least >= total - int(g.skew[q])).only_enforce_if(some)
+        if g.min_domains[q] > 1:
+            enough = model.new_bool_var("")
+            model.add(hosts >= int(g.min_domains[q])).only_enforce_if(enough)
+            model.add(least == 0).only_enforce_if(enough.negated())
 
     def _domain_places(self, q: int) -> list[_Place]:
         g, places = self.task.groups, []
-        kinds = list(self.kind_at.values())
         relevant = [int(i) for i in np.nonzero(g.carrier[q] | (g.member[q] > 0))[0]]
+        counted = [k for k, column in enumerate(self.columns) if g.counts[q, column.kind] or g.kind[q] != SPREAD]
         for d in range(g.held.shape[1]):
-            cells = sorted({int(self.p.cell[b]) for b in kinds if g.domain[q, b] == d and (g.counts[q, b] or g.kind[q] != SPREAD)})
-            if not cells and not g.stands[q, d] and not g.held[q, d]:
+            inside = [k for k in counted if g.domain[q, self.columns[k].kind] == d]
+            if not inside and not g.stands[q, d] and not g.held[q, d]:
                 continue
-            amounts = {i: _total(self._part(s, i, z) for s in range(len(self.slots)) for z in cells) for i in relevant}
-            inside = [slot for slot in self.slots if any(z in slot.cells for z in cells)]
-            stands: Linear | bool = bool(g.stands[q, d]) or any(slot.existing for slot in inside)
+            amounts = {i: self._held(inside, i) for i in relevant}
+            stands: Linear | bool = bool(g.stands[q, d]) or any(self.p.existing[self.columns[k].kind] for k in inside)
             if not stands and inside:
-                stands = self._present(_total(slot.cells[z] for slot in inside for z in cells if z in slot.cells))
+                stands = self._present(sum(self.use[k] for k in inside))
             places.append(_Place({i: a for i, a in amounts.items() if not isinstance(a, int)}, int(g.held[q, d]), True, stands, True))
         return places
 
-    def _hint(self, bins: Bins) -> None:
-        free = list(range(len(self.slots)))
-        for kind, times, pattern in zip(bins.kind, bins.times, bins.pattern, strict=True):
-            for _ in range(int(times)):
-                machine = self.machine.get(int(kind), -1)
-                s = next((s for s in free if machine in self.slots[s].uses), None)
-                if s is None:
-                    return
-                free.remove(s)
-                self.model.add_hint(self.slots[s].uses[machine], 1)
-                for i, a in enumerate(self.held[s]):
-                    if not isinstance(a, int):
-                        self.model.add_hint(a, int(pattern[i]))
-
-    def _cost(self) -> Linear:
-        p = self.p
-        total: Linear = sum(int(p.price[b]) * x for slot in self.slots for b, x in slot.uses.items())
-        for s, slot in enumerate(self.slots):
-            for i, a in enumerate(self.held[s]):
-                charges = {int(p.adder[i, b]) for b in slot.uses}
-                if isinstance(a, int) or charges == {0}:
-                    continue
-                top = int(p.count[i]) * max(charges)
-                charge = self.model.new_int_var(0, top, "")
-                for b, x in slot.uses.items():
-                    if p.adder[i, b]:
-                        self.model.add(charge >= int(p.adder[i, b]) * a).only_enforce_if(x)
-                total += charge
-        return total
-
     def solve(self) -> Exact | None:
-        p, task = self.p, self.task
-        counts_proven, best = True, None
-        for tier in sorted({int(t) for t in p.tier}):
-            placed = sum(int(p.weight[i]) * self.placed[i] for i in np.nonzero(p.tier == tier)[0])
-            most = int((p.weight * p.count)[p.tier == tier].sum())
-            self.model.maximize(placed)
-            solver = new_solver(task.deterministic_time)
-            status = solver.solve(self.model)
-            if status not in (cp_model.OPTIMAL, cp_model.FEASIBLE):
+        """Counts by tier, then the objective, then the number of new bins, each held for the next."""
+        if self.task.hint is not None:
+            self._hint(_rows_of(self.task.hint))
+        counts_proven = True
+        for tier in sorted({int(t) for t in self.p.tier}):
+            fixed = self._fix_count(tier)
+            if fixed is None:
                 return None
-            got = solver.value(placed)
-            counts_proven &= status == cp_model.OPTIMAL or got == most
-            self.model.add(placed == got)
-            self._renew_hint(solver)
-        cost = self._cost()
+            counts_proven &= fixed
+        p = self.p
+        charges = [int(p.price[c.kind]) + int(np.array(c.pattern) @ p.adder[:, c.kind]) for c in self.columns]
+        cost = _total(charge * x for charge, x in zip(charges, self.use, strict=True) if charge)
         self.model.minimize(cost)
-        solver = new_solver(task.deterministic_time)
+        solver = new_solver(self.task.deterministic_time)
         status = solver.solve(self.model)
         if status not in (cp_model.OPTIMAL, cp_model.FEASIBLE):
             return None
         objective = round(solver.objective_value)
-        bound = objective if status == cp_model.OPTIMAL else max(0, int(np.ceil(solver.best_objective_bound - 1e-6)))
         best = self._read(solver)
-        if status == cp_model.OPTIMAL:
-            best = self._fewest_bins(cost, objective, solver, best)
-        return Exact(best, objective, bound, counts_proven and task.complete, task.complete)
-
-    def _fewest_bins(self, cost: Linear, objective: int, solver: cp_model.CpSolver, best: Bins) -> Bins:
+        if status != cp_model.OPTIMAL:
+            return Exact(bins_of(best, len(p.count)), objective, max(0, int(np.ceil(solver.best_objective_bound - 1e-6))), counts_proven)
         self.model.add(cost <= objective)
-        self._renew_hint(solver)
-        self.model.minimize(sum(x for slot in self.slots if not slot.existing for x in slot.uses.values()))
+        self.model.minimize(sum(x for c, x in zip(self.columns, self.use, strict=True) if not p.existing[c.kind]))
+        self._hint(best)
         again = new_solver(self.task.deterministic_time)
-        status = again.solve(self.model)
-        return self._read(again) if status in (cp_model.OPTIMAL, cp_model.FEASIBLE) else best
+        if again.solve(self.model) in (cp_model.OPTIMAL, cp_model.FEASIBLE):
+            best = self._read(again)
+        return Exact(bins_of(best, len(p.count)), objective, objective, counts_proven)
 
-    def _renew_hint(self, solver: cp_model.CpSolver) -> None:
+    def _fix_count(self, tier: int) -> bool | None:
+        """Hold the greatest count of a tier; True if it is proven greatest, None if nothing was found."""
+        p = self.p
+        members = np.nonzero(p.tier == tier)[0]
+        placed = _total(int(p.weight[i]) * self.placed[i] for i in members)
+        most = int((p.weight * p.count)[members].sum())
+        if self.task.lost is not None and self.task.lost[tier] == 0:
+            self.model.add(placed == most)
+            return True
+        self.model.maximize(placed)
+        solver = new_solver(self.task.deterministic_time)
+        status = solver.solve(self.model)
+        if status not in (cp_model.OPTIMAL, cp_model.FEASIBLE):
+            return None
+        got = solver.value(placed)
+        self.model.add(placed == got)
+        self._hint(self._read(solver))
+        return bool(status == cp_model.OPTIMAL or got == most)
+
+    def _hint(self, rows: dict[tuple[int, tuple[int, ...]], int]) -> None:
         self.model.clear_hints()
-        for s, slot in enumerate(self.slots):
-            inside = slot.cells.values() if len(slot.cells) > 1 else ()
-            for x in (*slot.uses.values(), *inside):
-                self.model.add_hint(x, solver.value(x))
-            for a in self.held[s]:
-                if not isinstance(a, int):
-                    self.model.add_hint(a, solver.value(a))
+        for column, x in zip(self.columns, self.use, strict=True):
+            if any(column.pattern):
+                self.model.add_hint(x, rows.get((column.kind, column.pattern), 0))
 
-    def _read(self, solver: cp_model.CpSolver) -> Bins:
-        rows: dict[tuple[int, tuple[int, ...]], int] = {}
-        for s, slot in enumerate(self.slots):
-            pattern = tuple(0 if isinstance(a, int) else solver.value(a) for a in self.held[s])
-            machine = next((b for b, x in slot.uses.items() if solver.value(x)), None)
-            if machine is not None and any(pattern):
-                cell = next(z for z, inside in slot.cells.items() if isinstance(inside, int) or solver.value(inside))
-                row = (self.kind_at[machine, cell], pattern)
-                rows[row] = rows.get(row, 0) + 1
-        return bins_of(rows, len(self.p.count))
+    def _read(self, solver: cp_model.CpSolver) -> dict[tuple[int, tuple[int, ...]], int]:
+        values = ((column, solver.value(x)) for column, x in zip(self.columns, self.use, strict=True) if any(column.pattern))
+        return {(column.kind, column.pattern): n for column, n in values if n}
+
+
+def _rows_of(bins: Bins) -> dict[tuple[int, tuple[int, ...]], int]:
+    rows: dict[tuple[int, tuple[int, ...]], int] = {}
+    for kind, times, pattern in zip(bins.kind, bins.times, bins.pattern, strict=True):
+        key = (int(kind), tuple(int(n) for n in pattern))
+        rows[key] = rows.get(key, 0) + int(times)
+    return rows
 
 
 def bins_of(rows: dict[tuple[int, tuple[int, ...]], int], items: int) -> Bins:

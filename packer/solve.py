@@ -23,9 +23,7 @@ from packer.why import unplaced_with_reasons
 DEFAULT_UNITS = 64
 EXACT_PODS = 60
 """Plans of up to so many pods are also tried as one exact model."""
-EXACT_SIZE = 6_000
-"""… if slots × (kinds + items) is at most this."""
-EXACT_TIME = 4.0
+EXACT_TIME = 2.0
 """Deterministic seconds of CP-SAT for each of its objectives."""
 SPLIT_TIME = 1.0
 FRESH_ROUNDS = 4
@@ -139,7 +137,7 @@ class _Run:
     # Stages, in the order in which they run.
 
     def first_plan(self) -> None:
-        """Greedy in every regime; the best regime is kept for what follows. The last, all domains at once, only if the others fall short."""
+        """Greedy in every regime; the best is kept for what follows. The last, all domains at once, only if the others fall short."""
         weights = kernels.lone_weights(self.packing)
         for usable in self.regimes:
             if usable.all() and self.best.inner is not None and not any(self.best.lost) and not self.packing.existing.any():
@@ -161,7 +159,7 @@ class _Run:
         candidate = self._measured(found.bins)
         if candidate.rank() <= self.best.rank() or not is_valid(self.problem, self.dense, decode(self.dense, self.best.bins)):
             self.best = candidate
-        if found.complete and candidate.lost == self.best.lost:
+        if candidate.lost == self.best.lost:
             self.proof = _Proof(min(found.bound, self.best.cost), self.best.lost, found.counts_proven)
         self._stage("exact")
 
@@ -269,22 +267,12 @@ class _Run:
         self.searcher = search.Search(part.packing, start, weights, lower_bound=self.proof.bound, seed=self.budget.seed + self.round)
 
     def _exact_task(self) -> integer.Task | None:
-        p = self.packing
+        p, lost = self.packing, self.best.lost
         pods = int((p.count * p.weight).sum())
-        if pods > EXACT_PODS or not len(p.price) or p.device_resource >= 0 or not pods:
+        if not 0 < pods <= EXACT_PODS or not len(p.price) or p.device_resource >= 0:
             return None
-        cheapest = int(p.price[~p.existing].min(initial=np.iinfo(np.int64).max))
-        enough = int(p.count.sum())
-        if not any(self.best.lost) and cheapest > 0:
-            enough = min(enough, self.best.cost // cheapest)
-        slots = min(enough, max(12, int(self.best.bins.times.sum()) + 2))
-        total = slots + (int(p.stock[np.unique(p.stock_group[p.existing])].sum()) if p.existing.any() else 0)
-        machines = len(np.unique(np.column_stack([p.cap, p.price])[~p.existing], axis=0)) + len(np.unique(p.stock_group[p.existing]))
-        if total * (machines + len(p.count)) > EXACT_SIZE:
-            return None
-        return integer.Task(
-            self.relaxed, self.dense.groups, self.dense.gang, self.dense.gang_minimum, slots, slots >= enough, EXACT_TIME, self.best.bins
-        )
+        sure = lost if is_valid(self.problem, self.dense, decode(self.dense, self.best.bins)) else None
+        return integer.Task(self.relaxed, self.dense.groups, self.dense.gang, self.dense.gang_minimum, sure, EXACT_TIME, self.best.bins)
 
     # Bookkeeping.
 
