@@ -183,7 +183,7 @@ def _moves(pod: Pod) -> bool:
 
 
 def _must_stay(pod: Pod) -> bool:
-    return _moves(pod) and pod.labels.get("bayplan.io/do-not-disrupt", "false").lower() not in ("", "false")
+    return _moves(pod) and pod.do_not_disrupt
 
 
 def _type_of(node: Node) -> str:

@@ -188,6 +188,8 @@ class Pod:
     owner: Owner | None = None
     created_at: str = ""
     terminating: bool = False
+    do_not_disrupt: bool = False
+    """The pod asks not to be moved, in our words or in those of Karpenter or cluster-autoscaler."""
 
     @property
     def key(self) -> str:

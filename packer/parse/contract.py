@@ -20,6 +20,8 @@ GANG_SIZE: Final = PREFIX + "gang-size"
 MAX_HOURLY_COST: Final = PREFIX + "max-hourly-cost"
 EXPECTED_DURATION: Final = PREFIX + "expected-duration"
 RESTART_COST: Final = PREFIX + "restart-cost"
+DO_NOT_DISRUPT: Final = (PREFIX + "do-not-disrupt", "karpenter.sh/do-not-disrupt", "karpenter.sh/do-not-evict")
+SAFE_TO_EVICT: Final = "cluster-autoscaler.kubernetes.io/safe-to-evict"
 PLACEMENT_GATE: Final = PREFIX + "placement"
 """Our own scheduling gate: a pod held by nothing else waits for the packer."""
 
@@ -46,6 +48,8 @@ _KEPT = {
     DEFAULT_STORAGE_CLASS,
     SELECTED_NODE,
     KUEUE_GROUP_SIZE,
+    *DO_NOT_DISRUPT,
+    SAFE_TO_EVICT,
     *POD_GROUP_ANNOTATIONS,
 }
 _CAPACITY_TYPES = ("on-demand", "spot", "reserved")
@@ -54,6 +58,12 @@ _CAPACITY_TYPES = ("on-demand", "spot", "reserved")
 def kept_annotations(annotations: Mapping[str, str]) -> dict[str, str] | None:
     """The annotations that the packer reads; all others may hold anything, secrets too, and are dropped at once."""
     return {key: value for key, value in annotations.items() if key in _KEPT} or None
+
+
+def asks_to_stay(labels: Mapping[str, str], annotations: Mapping[str, str]) -> bool:
+    """Does the pod ask not to be moved: ``do-not-disrupt`` of ours or Karpenter's, or cluster-autoscaler's ``safe-to-evict: "false"``?"""
+    marked = any((told(labels, annotations, key) or "false").lower() != "false" for key in DO_NOT_DISRUPT)
+    return marked or (told(labels, annotations, SAFE_TO_EVICT) or "true").lower() == "false"
 
 
 def told(labels: Mapping[str, str], annotations: Mapping[str, str], key: str) -> str | None:

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from packer.errors import InputError, QuantityError
 from packer.model import Gang, Owner, Pod, PodSpec
 from packer.parse import schema
-from packer.parse.contract import Wishes, spec_keys, wishes
+from packer.parse.contract import Wishes, asks_to_stay, spec_keys, wishes
 from packer.parse.gpus import GpuModels
 from packer.parse.objects import RawPod
 from packer.parse.requests import effective_requests, host_ports, sum_requests
@@ -69,6 +69,7 @@ class PodReader:
             owner=controller_of(raw),
             created_at=raw.created_at,
             terminating=bool(raw.deleted_at),
+            do_not_disrupt=asks_to_stay(raw.labels, raw.annotations),
         )
         return Parsed(pod, unsupported, needs.problem, needs.attached)
 

@@ -77,7 +77,7 @@ def test_repack_asks_for_movable_pods_only() -> None:
 
 def test_nodes_without_a_price_or_with_a_protected_pod_are_left_alone() -> None:
     # No saving can be claimed for what has no price, nor for what must not move.
-    protected = replace(make_pod("db-1", 500, 1, owner="db"), labels={"bayplan.io/do-not-disrupt": "true"})
+    protected = replace(make_pod("db-1", 500, 1, owner="db"), do_not_disrupt=True)
     nodes = (standing("a", (make_pod("x", 100, 1),), None), standing("b", (protected,)), standing("c", (make_pod("y", 100, 1),)))
     problem = Problem((), nodes, (SMALL, LARGE))
     assert [name for name, _ in kept_nodes(problem)] == ["a", "b"]
