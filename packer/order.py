@@ -13,10 +13,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from packer.model import Placement, Plan, Pod, Problem, Reason, Why
+from packer.reorder import ORDER_DEPENDENT, reordered
 from packer.rules import Event, State
-
-ORDER_DEPENDENT = frozenset({Why.TOPOLOGY_SPREAD, Why.POD_AFFINITY})
-"""Filters whose answer can turn from no to yes as more pods are bound."""
 
 SEARCH_QUESTIONS = 20_000
 """How many placements the search may try; a pure count, so that the verdict never depends on the machine."""
@@ -78,12 +76,11 @@ def placement_order(problem: Problem, plan: Plan) -> Order:
         run.bind(pod, node)
     hopeless = len(run.refusals)
     if not run.greedy(_groups(state, ruled), counted):
-        # A pod that is refused in any order leaves nothing to search for.
-        begun = run.steps[len(free) :]
-        found = _search(state, begun, ruled + counted) if len(run.refusals) == hopeless else None
-        if found is not None:
-            return Order((*run.steps[: len(free)], *found), tuple(run.refusals), state)
-        run.force()
+        if len(run.refusals) > hopeless:
+            # A pod that is refused in any order leaves nothing to search for.
+            run.force()
+        else:
+            run.again(len(free), ruled, counted)
     return Order(tuple(run.steps), tuple(run.refusals), state)
 
 
@@ -166,6 +163,28 @@ class _Run:
             self._drain()
         return not any(group.pods for group in groups)
 
+    def again(self, kept: int, ruled: Assigned, counted: Assigned) -> None:
+        """All but the first ``kept`` steps anew: carefully, else by search if the pods are few, else against the rules for who is stuck."""
+        pods = {pod.key: (pod, node) for pod, node in (*ruled, *counted)}
+        self._take_off(self.steps[kept:], pods)
+        del self.steps[kept:]
+        steps, stuck = reordered(self.state, ruled, counted)
+        if stuck and len(pods) <= SEARCH_PODS:
+            self._take_off(steps, pods)
+            search = _Search(self.state, _groups(self.state, [*ruled, *counted]))
+            if search.go():
+                steps, stuck = search.steps, set()
+            else:
+                for step in steps:
+                    self.state.place(pods[step.pod][0], step.node)
+        self.steps += steps
+        for key in sorted(stuck):
+            self.bind(*pods[key])
+
+    def _take_off(self, steps: list[Placement], pods: dict[str, tuple[Pod, str]]) -> None:
+        for step in reversed(steps):
+            self.state.remove(pods[step.pod][0], step.node)
+
     def force(self) -> None:
         """Binds who is left against the rules, one at a time, in canonical order: each is reported, then counts like any other."""
         for group in self._groups:
@@ -223,21 +242,6 @@ def _first_of_each(reasons: Iterable[Reason]) -> tuple[Reason, ...]:
     for reason in reasons:
         first.setdefault(reason.code, reason)
     return tuple(first.values())
-
-
-def _search(state: State, begun: list[Placement], assigned: Assigned) -> list[Placement] | None:
-    """Depth-first search for an order of the pods whose order matters, if they are few. Unless it succeeds, the State stays as it was."""
-    if len(assigned) > SEARCH_PODS:
-        return None
-    pods = {pod.key: pod for pod, _ in assigned}
-    for step in reversed(begun):
-        state.remove(pods[step.pod], step.node)
-    search = _Search(state, _groups(state, assigned))
-    if search.go():
-        return search.steps
-    for step in begun:
-        state.place(pods[step.pod], step.node)
-    return None
 
 
 class _Search:
