@@ -243,15 +243,15 @@ class Outcome:
         return self.cost >= 0 and (upper is None or (self.bound <= upper + 1e-9 and self.cost <= upper + 1))
 
 
-def solve_instance(instance: Instance, seconds: float) -> Outcome:
-    """Solve within about ``seconds``, shared out over the ways to choose sizes when items have a choice."""
+def solve_instance(instance: Instance, seconds: float, units: int = 4096) -> Outcome:
+    """Solve with ``units`` of work or within about ``seconds``, shared out over the ways to choose sizes when items have a choice."""
     from packer.solve import Budget, solve
 
     ways = list(without_choices(instance)) if any(len(item.choices) > 1 for item in instance.items) else [instance]
     started = time.perf_counter()
     bounds, costs = [], []
     for way in ways:
-        plan = solve(problem(way), Budget(deadline_s=seconds / len(ways))).plan
+        plan = solve(problem(way), Budget(units, deadline_s=seconds / len(ways))).plan
         bounds.append(plan.lower_bound_microusd_per_hour)
         costs.append(None if plan.unplaced else plan.cost_microusd_per_hour)
     placed = [cost for cost in costs if cost is not None]

@@ -210,7 +210,8 @@ def _judge(line: Line, seeds: int, units: int | None, trace: Path | None) -> dic
         missed.append("memory")
     if any(run["broken"] for run in runs):
         missed.append("rules")
-    return {**asdict(line), "measuredMedian": median, "measuredWorst": worst, "memoryMib": memory, "missed": missed, "runs": runs}
+    known = {name: None if math.isinf(gap) else gap for name, gap in (("measuredMedian", median), ("measuredWorst", worst))}
+    return {**asdict(line), **known, "memoryMib": memory, "missed": missed, "runs": runs}
 
 
 # Text ----------------------------------------------------------------------------------------------------------------------------
@@ -280,8 +281,8 @@ def _acceptance_table(judged: Sequence[dict[str, Any]]) -> str:
     return measure.table(header, rows, left=2) if rows else ""
 
 
-def _share(value: float) -> str:
-    return "too late" if math.isinf(value) else measure.percent(value)
+def _share(value: float | None) -> str:
+    return "too late" if value is None else measure.percent(value)
 
 
 def _broken(rules: dict[str, int]) -> str:

@@ -21,7 +21,7 @@ def binary(module: Path, name: str) -> Path:
 
     Errors: :class:`EnvironmentProblem` when Go is missing, too old, or the build fails (with its last lines).
     """
-    target = cache_root() / f"{name}-{_key(module)}" / name
+    target = cache_root() / f"{name}-{key(module)}" / name
     if target.exists():
         return target
     go = shutil.which("go")
@@ -47,7 +47,8 @@ def cache_root() -> Path:
     return Path(home) / "bayplan" / "go"
 
 
-def _key(module: Path) -> str:
+def key(module: Path) -> str:
+    """Changes with any source of the module and with the sums of what it builds on."""
     content = hashlib.sha256()
     for path in sorted([*module.glob("*.go"), module / "go.mod", module / "go.sum"]):
         content.update(path.name.encode() + b"\0" + path.read_bytes() + b"\0")

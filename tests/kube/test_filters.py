@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 
 from packer import policy as policies
-from packer.model import Offering, Plan, Problem
+from packer.model import Offering, Plan, Pod, Problem
 from packer.order import placement_order
 from packer.rules import State
 from packer.solve import Budget, solve
@@ -82,12 +82,15 @@ def replayed(filters: Filters, problem: Problem, plan: Plan, raw: Raw | None = N
 
 
 def _expressible(problem: Problem) -> Problem:
-    """A pod can only use claims of its own namespace: there is no manifest for any other."""
-    pods = []
-    for pod in problem.pods:
-        claims = tuple(f"{pod.namespace}/{claim.rpartition('/')[2]}" for claim in pod.spec.exclusive_claims)
-        pods.append(replace(pod, spec=replace(pod.spec, exclusive_claims=claims)))
-    return replace(problem, pods=tuple(pods))
+    """What a manifest can say: claims of the pod's own namespace, and volumes tied to labels, never to a node's name."""
+    nodes = tuple(replace(node, pods=tuple(map(_own_claims, node.pods))) for node in problem.nodes)
+    return replace(problem, pods=tuple(map(_own_claims, problem.pods)), nodes=nodes)
+
+
+def _own_claims(pod: Pod) -> Pod:
+    claims = tuple(f"{pod.namespace}/{claim.rpartition('/')[2]}" for claim in pod.spec.exclusive_claims)
+    volumes = tuple(terms for terms in pod.spec.volume_terms if not any(term.fields for term in terms))
+    return replace(pod, spec=replace(pod.spec, exclusive_claims=claims, volume_terms=volumes))
 
 
 def _may_join(problem: Problem, plan: Plan, key: str, node: str) -> bool:
