@@ -14,7 +14,6 @@ from packer import cost
 from packer import policy as policies
 from packer.model import Launch, Limits, Offering, Plan, Pod, PolicyRule, Problem, Status, Why
 from packer.order import Order, placement_order
-from packer.rules import NodeState
 
 
 class Code(StrEnum):
@@ -214,7 +213,12 @@ def _leftovers(problem: Problem, plan: Plan, order: Order) -> Iterator[Violation
     A bought node counts for a pod only if the pod's policy permits the machine, and none where that alternative is limited.
     """
     pods, offerings = _pods(problem), _offerings(problem)
-    ready = {node.name: offerings.get(node.offering) if node.offering else None for node in problem.nodes if node.ready}
+    known = {node.name: offerings.get(node.offering) if node.offering else None for node in problem.nodes if node.ready}
+    rooms = [
+        (node.name, node.offering or known.get(node.name), node.offering is not None)
+        for node in order.state.nodes.values()
+        if node.offering is not None or node.name in known
+    ]
     bound = {step.pod for step in order.steps}
     asked: set[tuple[int, int]] = set()
     for entry in sorted(plan.unplaced, key=lambda entry: entry.pod):
@@ -226,21 +230,10 @@ def _leftovers(problem: Problem, plan: Plan, order: Order) -> Iterator[Violation
         if kind in asked:
             continue
         asked.add(kind)
-        for node in order.state.nodes.values():
-            if order.state.admits(pod, node.name) and _may_use(problem, pod, rule, node, ready):
-                yield Violation(Code.LEFTOVER, f"is unplaced but fits {node.name}", pod.key)
+        for name, offering, bought in rooms:
+            if order.state.admits(pod, name) and cost.may_join(problem.policy, pod, offering, bought=bought):
+                yield Violation(Code.LEFTOVER, f"is unplaced but fits {name}", pod.key)
                 break
-
-
-def _may_use(problem: Problem, pod: Pod, rule: PolicyRule, node: NodeState, ready: dict[str, Offering | None]) -> bool:
-    if node.offering is None:
-        return node.name in ready and not _limited(rule, ready[node.name])
-    return not _limited(rule, node.offering) and not any(_permission(problem, pod, node.offering))
-
-
-def _limited(rule: PolicyRule, offering: Offering | None) -> bool:
-    index = cost.alternative_for(rule, offering) if offering else None
-    return index is not None and rule.alternatives[index].limits != Limits()
 
 
 def _figures(problem: Problem, plan: Plan) -> Iterator[Violation]:

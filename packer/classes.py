@@ -31,8 +31,9 @@ def term_matcher(term: PodAffinityTerm, namespace: str) -> Matcher:
 
 
 def spread_matcher(constraint: SpreadConstraint, namespace: str) -> Matcher:
-    """The matcher of a spread constraint: always the carrier's own namespace."""
-    return Matcher(constraint.selector, (namespace,))
+    """The matcher of a spread constraint: always the carrier's own namespace. An empty selector counts nobody (countPodsMatchSelector)."""
+    counted = constraint.selector if constraint.selector and constraint.selector.requirements else None
+    return Matcher(counted, (namespace,))
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from packer import policy as policies
-from packer.model import Launch, Node, Offering, OfferingKey, Plan, Pod, PodSpec, Policy, PolicyRule, Problem, Resources
+from packer.model import Launch, Limits, Node, Offering, OfferingKey, Plan, Pod, PodSpec, Policy, PolicyRule, Problem, Resources
 
 PPM = 1_000_000
 HOUR_S = 3600
@@ -66,6 +66,26 @@ def alternative_for(rule: PolicyRule, offering: Offering) -> int | None:
     """The alternative that serves the rule's pods on this offering: of those that permit it the least penalty, the first on ties."""
     permitted = policies.allowed(rule, offering)
     return min(permitted, key=lambda entry: (entry[1], entry[0]))[0] if permitted else None
+
+
+def may_buy(policy: Policy, pod: Pod, offering: Offering) -> bool:
+    """Whether the pod's rule and its own price limit permit a new machine of ``offering`` for it."""
+    ceiling = pod.spec.max_price_microusd_per_hour
+    if ceiling is not None and offering.price_microusd_per_hour > ceiling:
+        return False
+    return alternative_for(policies.rule_for(policy, pod), offering) is not None
+
+
+def may_join(policy: Policy, pod: Pod, offering: Offering | None, *, bought: bool) -> bool:
+    """Whether the pod may use free room on a node without touching a limit: never where its alternative is limited, and on a bought
+    machine only if it might have been bought for it. What stands already is kube-scheduler's to use, its offering known or not."""
+    if offering is None:
+        return True
+    rule = policies.rule_for(policy, pod)
+    index = alternative_for(rule, offering)
+    if index is not None and rule.alternatives[index].limits != Limits():
+        return False
+    return not bought or may_buy(policy, pod, offering)
 
 
 def adder(spec: PodSpec, rule: PolicyRule, offering: Offering, policy: Policy) -> int:

@@ -67,7 +67,7 @@ def build(problem: Problem) -> Dense:
     nodes = tuple(sorted(problem.nodes, key=lambda node: node.name))
     classes = gather(problem)
     hosts = HostTable(
-        [o.labels for o in offerings] + [n.labels for n in nodes],
+        [rules.new_node_labels(o) for o in offerings] + [n.labels for n in nodes],
         [o.taints for o in offerings] + [n.taints for n in nodes],
         [None] * len(offerings) + [n.name for n in nodes],
     )
@@ -209,8 +209,9 @@ def _claims(classes: Sequence[PodClass], nodes: Sequence[Node]) -> tuple[Ints, I
     """How many pods of each class can use their ReadWriteOncePod claims: one in the whole cluster; and those left out."""
     taken = {claim for node in nodes for pod in node.pods for claim in pod.spec.exclusive_claims}
     count = np.array([len(c.pods) for c in classes], np.int64)
-    for c, pods in enumerate(classes):
-        claims = set(pods.spec.exclusive_claims)
+    # A gang that needs several pods goes last: it may not start at all, and the claim would be lost for all.
+    for c in sorted(range(len(classes)), key=lambda c: (bool(classes[c].gang), c)):
+        claims = set(classes[c].spec.exclusive_claims)
         if claims:
             count[c] = 0 if claims & taken else min(1, count[c])
             taken |= claims

@@ -12,10 +12,12 @@ from dataclasses import replace
 
 import numpy as np
 
+from packer import cost
 from packer.decode import Assignment, launches_of, placements_of
 from packer.dense import Dense
 from packer.model import Plan, Pod, Problem, Status
 from packer.order import Order, placement_order
+from packer.rules import State
 
 ROUNDS = 4
 """Taking pods off can break the affinity of others: look again, but not for ever."""
@@ -46,6 +48,15 @@ def is_valid(problem: Problem, dense: Dense, assignment: Assignment) -> bool:
 
 def _may_join(pod: Pod) -> bool:
     return pod.gang is None
+
+
+def _may_use(problem: Problem, dense: Dense, state: State, pod: Pod, name: str) -> bool:
+    """Free room counts for a pod as the judge counts it: policies and limits of bought machines hold for whoever joins them."""
+    bought = state.nodes[name].offering
+    if bought is not None:
+        return cost.may_join(problem.policy, pod, bought, bought=True)
+    key = next(node.offering for node in dense.nodes if node.name == name)
+    return cost.may_join(problem.policy, pod, next((o for o in dense.offerings if o.key == key), None), bought=False)
 
 
 def _draft(dense: Dense, assignment: Assignment) -> Plan:
@@ -83,7 +94,7 @@ def _placed_again(problem: Problem, dense: Dense, assignment: Assignment, refuse
         kind = state.same_kind(pod)
         target = None
         if _may_join(pod) and kind not in full:
-            target = next((name for name in state.nodes if not state.why_not(pod, name)), None)
+            target = next((name for name in state.nodes if state.admits(pod, name) and _may_use(problem, dense, state, pod, name)), None)
         if target is None:
             full.add(kind)
             if pod.key in refused:
@@ -108,7 +119,7 @@ def _placed_again(problem: Problem, dense: Dense, assignment: Assignment, refuse
     )
 
 
-def _new_node(dense: Dense, launches: list[list[object]], pod: Pod, state: object) -> str | None:
+def _new_node(dense: Dense, launches: list[list[object]], pod: Pod, state: State) -> str | None:
     """The cheapest machine that takes the pod by itself and that stock and limits still allow, launched into the state."""
     c = next((c for c, group in enumerate(dense.classes) if pod in group.pods), None)
     items = [i for i, item in enumerate(dense.items) if any(part == c for part, _ in item.parts)]
@@ -127,8 +138,8 @@ def _new_node(dense: Dense, launches: list[list[object]], pod: Pod, state: objec
         if offering.available_count is not None and bought[index] >= offering.available_count:
             continue
         name = f"repair-{len(launches)}-{b}#{index}"
-        state.launch(name, offering)  # type: ignore[attr-defined]
-        if not state.why_not(pod, name):  # type: ignore[attr-defined]
+        state.launch(name, offering)
+        if not state.why_not(pod, name):
             return name
-        state.withdraw(name)  # type: ignore[attr-defined]
+        state.withdraw(name)
     return None
