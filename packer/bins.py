@@ -13,12 +13,13 @@ from itertools import product
 import numpy as np
 
 from packer import cost
+from packer import rules as label_rules
 from packer.arrays import UNLIMITED, Bools, Ints
 from packer.classes import PodClass
 from packer.dominance import dominance_of
 from packer.groups import PodRule, domains_of
 from packer.hosts import HostTable
-from packer.model import Limits, Node, Offering, PolicyRule, Problem
+from packer.model import HOSTNAME, Limits, Node, Offering, PolicyRule, Problem
 
 MOST_VARIANTS = 16
 """At most so many variants of one machine; beyond, rules with limits share one variant that counts against all of them."""
@@ -120,7 +121,10 @@ def _permit(rule: PolicyRule, fleet: Fleet) -> _Permit:
         alternative = rule.alternatives[i]
         mask = best < 0
         for requirement in alternative.requirements:
-            mask &= fleet.hosts.requirement(requirement)[:n]
+            if requirement.key == HOSTNAME:
+                mask &= label_rules.matches(requirement, {})  # offerings have no hostname yet
+            else:
+                mask &= fleet.hosts.requirement(requirement)[:n]
         if not alternative.allow_burstable:
             mask &= ~burstable
         if not alternative.allow_fractional_gpu:

@@ -84,8 +84,8 @@ def build(problem: Problem) -> Dense:
     )
     opened = build_bins(fleet)
     clash, alone = _port_clashes(classes)
-    count, left_out = _claims(classes, nodes)
     per_pod = opened.most
+    count, left_out = _claims(classes, nodes, (per_pod > 0).any(1))
     per_pod[alone] = np.minimum(per_pod[alone], 1)
     relaxed = per_pod.copy()
     needs = np.zeros((len(classes), len(classes)), np.bool_)
@@ -205,12 +205,12 @@ def _port_clashes(classes: Sequence[PodClass]) -> tuple[Bools, Ints]:
     return clash, np.array(users, np.int64)
 
 
-def _claims(classes: Sequence[PodClass], nodes: Sequence[Node]) -> tuple[Ints, Ints]:
+def _claims(classes: Sequence[PodClass], nodes: Sequence[Node], placeable: Bools) -> tuple[Ints, Ints]:
     """How many pods of each class can use their ReadWriteOncePod claims: one in the whole cluster; and those left out."""
     taken = {claim for node in nodes for pod in node.pods for claim in pod.spec.exclusive_claims}
     count = np.array([len(c.pods) for c in classes], np.int64)
-    # A gang that needs several pods goes last: it may not start at all, and the claim would be lost for all.
-    for c in sorted(range(len(classes)), key=lambda c: (bool(classes[c].gang), c)):
+    # Pods that fit nowhere go last, and before them gangs, which may not start at all: the claim would be lost for everybody.
+    for c in sorted(range(len(classes)), key=lambda c: (not placeable[c], bool(classes[c].gang), c)):
         claims = set(classes[c].spec.exclusive_claims)
         if claims:
             count[c] = 0 if claims & taken else min(1, count[c])

@@ -13,9 +13,11 @@ import numpy as np
 
 from packer import rules
 from packer.arrays import Bools, Ints
-from packer.model import Labels, NodeTerm, Operator, PodSpec, Requirement, Taint, Toleration
+from packer.model import HOSTNAME, Labels, NodeTerm, Operator, PodSpec, Requirement, Taint, Toleration
 
 ABSENT = -1
+UNNAMED = "\0"
+"""The hostname of a node that is yet to be bought: no label value equals it."""
 
 
 class HostTable:
@@ -35,6 +37,9 @@ class HostTable:
         known = self._columns.get(key)
         if known is None:
             raw = [labels.get(key) for labels in self._labels]
+            if key == HOSTNAME:
+                # A new node will have a hostname, but not one that anybody could have named.
+                raw = [UNNAMED if name is None else value for name, value in zip(self._names, raw, strict=True)]
             values = sorted({value for value in raw if value is not None})
             code = {value: i for i, value in enumerate(values)}
             codes = np.array([ABSENT if value is None else code[value] for value in raw], np.int64)

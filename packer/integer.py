@@ -40,6 +40,9 @@ class Task(NamedTuple):
     """[I] gang of each item or -1."""
     gang_minimum: Ints
     """[gangs]"""
+    strict: bool
+    """Spread counts every matching pod of the plan; else only those that carry the rule, as if the others were bound later. The first
+    is safe for plans; the second never excludes a valid one."""
     lost: tuple[int, ...] | None
     """Unplaced pods by tier, where a plan is known that cannot be beaten in this; None: counts are part of the question."""
     deterministic_time: float
@@ -138,7 +141,7 @@ class _ExactModel:
             if task.groups.host[q]:
                 self._host_rule(q)
             else:
-                _add_rule(self.model, task.groups, q, self._domain_places(q), self._present)
+                _add_rule(self.model, task.groups, q, self._domain_places(q), self._present, strict=task.strict)
 
     def _most(self, column: _Column) -> int:
         p, group = self.p, int(self.p.stock_group[column.kind])
@@ -201,20 +204,21 @@ class _ExactModel:
         if g.aside_hosts[q]:
             model.add(least <= int(g.aside_least[q]))
         hosts: Linear = int(g.aside_hosts[q])
-        levels: dict[tuple[int, bool], list[cp_model.IntVar]] = {}
+        levels: dict[tuple[int, int | None], list[cp_model.IntVar]] = {}
         for column, x in zip(self.columns, self.use, strict=True):
             total = int(g.held_bin[q, column.kind]) + sum(n * int(g.member[q, i]) for i, n in enumerate(column.pattern))
             carries = any(n and g.carrier[q, i] for i, n in enumerate(column.pattern))
+            own = sum(n * int(g.member[q, i]) for i, n in enumerate(column.pattern) if self.task.strict or g.carrier[q, i])
             if g.counts[q, column.kind]:
                 hosts += x
-                levels.setdefault((total, carries), []).append(x)
+                levels.setdefault((total, int(g.held_bin[q, column.kind]) + own if carries else None), []).append(x)
             elif carries:
                 model.add(x == 0)
-        for (total, carries), uses in levels.items():
+        for (total, bounded), uses in levels.items():
             some = self._present(sum(uses))
             model.add(least <= total).only_enforce_if(some)
-            if carries:
-                model.add(least >= total - int(g.skew[q])).only_enforce_if(some)
+            if bounded is not None:
+                model.add(least >= bounded - int(g.skew[q])).only_enforce_if(some)
         if g.min_domains[q] > 1:
             enough = model.new_bool_var("")
             model.add(hosts >= int(g.min_domains[q])).only_enforce_if(enough)
@@ -327,14 +331,16 @@ class _Place(NamedTuple):
     """Carriers may be put here at all."""
 
 
-def _add_rule(model: cp_model.CpModel, g: Groups, q: int, places: Sequence[_Place], present: Present) -> None:
+def _add_rule(model: cp_model.CpModel, g: Groups, q: int, places: Sequence[_Place], present: Present, *, strict: bool = True) -> None:
     """One rule over its domains, whatever they are."""
     carriers = [int(i) for i in np.nonzero(g.carrier[q])[0]]
     matching = {int(i): int(g.member[q, i]) for i in np.nonzero(g.member[q])[0]}
     inside = [sum(matching[i] * a for i, a in place.amounts.items() if i in matching) + place.held for place in places]
     carried = [{i: place.amounts[i] for i in carriers if i in place.amounts} for place in places]
     if g.kind[q] == SPREAD:
-        _add_spread(model, g, q, places, inside, carried, present)
+        own = {i: n for i, n in matching.items() if strict or g.carrier[q, i]}
+        bounded = [_total(n * place.amounts[i] for i, n in own.items() if i in place.amounts) + place.held for place in places]
+        _add_spread(model, g, q, places, inside, bounded, carried, present)
     elif g.kind[q] == AFFINITY:
         _add_affinity(model, g, q, places, carried, matching, present)
     elif not g.host[q]:
@@ -352,6 +358,7 @@ def _add_spread(
     q: int,
     places: Sequence[_Place],
     inside: Sequence[Linear],
+    bounded: Sequence[Linear],
     carried: Sequence[dict[int, Linear]],
     make: Present,
 ) -> None:
@@ -372,14 +379,14 @@ def _add_spread(
         enough = model.new_bool_var("")
         model.add(domains >= int(g.min_domains[q])).only_enforce_if(enough)
         model.add(least == 0).only_enforce_if(enough.negated())
-    for place, total, coming in zip(places, inside, carried, strict=True):
+    for place, most, coming in zip(places, bounded, carried, strict=True):
         some = _total(coming.values())
         if isinstance(some, int):
             continue
         if not place.counts or not place.usable:
             model.add(some == 0)
             continue
-        model.add(total - least <= int(g.skew[q])).only_enforce_if(make(some))
+        model.add(most - least <= int(g.skew[q])).only_enforce_if(make(some))
 
 
 def _add_affinity(

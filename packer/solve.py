@@ -151,17 +151,26 @@ class _Run:
         self._stage("greedy")
 
     def exact_plan(self) -> None:
-        """CP-SAT over the whole model when the problem is small: often the optimum, proven."""
+        """CP-SAT over every way to fill a bin when the problem is small: often the optimum, proven."""
         task = self._exact_task()
-        found = integer.exact(task) if task is not None and not self._out_of_time() else None
-        if task is None or found is None:
+        if task is None or self._out_of_time():
+            return
+        loose = integer.exact(task)
+        found = loose
+        if loose is not None and not self._valid(loose.bins):
+            found = integer.exact(task._replace(strict=True))
+        if found is None or loose is None:
             return
         candidate = self._measured(found.bins)
-        if candidate.rank() <= self.best.rank() or not is_valid(self.problem, self.dense, decode(self.dense, self.best.bins)):
+        if candidate.rank() <= self.best.rank() or not self._valid(self.best.bins):
             self.best = candidate
-        if candidate.lost == self.best.lost:
-            self.proof = _Proof(min(found.bound, self.best.cost), self.best.lost, found.counts_proven)
+        if self._measured(loose.bins).lost == self.best.lost:
+            self.proof = _Proof(min(loose.bound, self.best.cost), self.best.lost, loose.counts_proven)
         self._stage("exact")
+
+    def _valid(self, bins: Bins) -> bool:
+        """Could kube-scheduler bind it? Without rules between pods the arrays say it all."""
+        return not len(self.dense.groups.kind) or is_valid(self.problem, self.dense, decode(self.dense, bins))
 
     def improve(self, units: int) -> None:
         """One round: columns and bound, then search, half of the work each."""
@@ -271,8 +280,10 @@ class _Run:
         pods = int((p.count * p.weight).sum())
         if not 0 < pods <= EXACT_PODS or not len(p.price) or p.device_resource >= 0:
             return None
-        sure = lost if is_valid(self.problem, self.dense, decode(self.dense, self.best.bins)) else None
-        return integer.Task(self.relaxed, self.dense.groups, self.dense.gang, self.dense.gang_minimum, sure, EXACT_TIME, self.best.bins)
+        sure = lost if self._valid(self.best.bins) else None
+        return integer.Task(
+            self.relaxed, self.dense.groups, self.dense.gang, self.dense.gang_minimum, False, sure, EXACT_TIME, self.best.bins
+        )
 
     # Bookkeeping.
 
