@@ -136,7 +136,8 @@ class _Draw:
         value = "" if operator == "Exists" else self.rng.choice(("x", "y", ""))
         return Toleration(key, operator, value, self.rng.choice(("", "", "NoSchedule", "NoExecute")))
 
-    def requirement(self) -> Requirement:
+    def requirement(self, of_offering: bool = False) -> Requirement:
+        """On a node's label; ``of_offering`` leaves out the hostname, which only nodes have."""
         rng = self.rng
         operator = rng.choice(list(Operator))
         if operator in (Operator.GT, Operator.LT):
@@ -276,7 +277,7 @@ class _Draw:
         rng = self.rng
         return Alternative(
             f"alternative-{index}",
-            rng.choice(((), self.several(self.requirement, 1))),
+            rng.choice(((), (self.requirement(of_offering=True),))),
             max_price_microusd_per_hour=rng.choice((None, None, 80)),
             penalty_microusd_per_hour=rng.choice((0, 5, 30)),
             limits=self.some("limits", self.limits, Limits()),
