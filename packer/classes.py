@@ -24,6 +24,33 @@ class Matcher:
             return False
         return rules.selector_matches(self.selector, labels)
 
+    @property
+    def selectors(self) -> tuple[Selector, ...]:
+        """Selectors that are asked."""
+        return () if self.selector is None else (self.selector,)
+
+
+@dataclass(frozen=True, slots=True)
+class AllOf:
+    """A pod that every one of some terms counts: required affinity looks for pods that match all its terms at once
+    (podMatchesAllAffinityTerms in kube-scheduler's interpodaffinity/filtering.go)."""
+
+    matchers: tuple[Matcher, ...]
+
+    def matches(self, namespace: str, labels: Labels) -> bool:
+        """Do all of them count it?"""
+        return all(matcher.matches(namespace, labels) for matcher in self.matchers)
+
+    @property
+    def selectors(self) -> tuple[Selector, ...]:
+        """Selectors that are asked."""
+        return tuple(matcher.selector for matcher in self.matchers if matcher.selector is not None)
+
+
+def affinity_matcher(spec: PodSpec, namespace: str) -> AllOf:
+    """Whom the required affinity of a pod of ``namespace`` looks for, whatever the topology."""
+    return AllOf(tuple(sorted({term_matcher(term, namespace) for term in spec.affinity}, key=repr)))
+
 
 def term_matcher(term: PodAffinityTerm, namespace: str) -> Matcher:
     """The matcher of an affinity term carried by a pod of ``namespace``."""
@@ -79,14 +106,16 @@ def carries_pod_rules(spec: PodSpec) -> bool:
     return bool(spec.affinity or spec.anti_affinity or any(constraint.hard for constraint in spec.spread))
 
 
-def matchers_of(pods: Iterable[tuple[PodSpec, str]], nodes: Iterable[Node]) -> list[Matcher]:
+def matchers_of(pods: Iterable[tuple[PodSpec, str]], nodes: Iterable[Node]) -> list[Matcher | AllOf]:
     """Every matcher that a hard rule of a waiting pod, or the required anti-affinity of a running one, uses."""
-    found: dict[Matcher, None] = {}
+    found: dict[Matcher | AllOf, None] = {}
     for spec, namespace in pods:
         for constraint in spec.spread:
             if constraint.hard:
                 found.setdefault(spread_matcher(constraint, namespace))
-        for term in (*spec.affinity, *spec.anti_affinity):
+        if spec.affinity:
+            found.setdefault(affinity_matcher(spec, namespace))
+        for term in spec.anti_affinity:
             found.setdefault(term_matcher(term, namespace))
     for node in nodes:
         for pod in node.pods:
@@ -95,9 +124,9 @@ def matchers_of(pods: Iterable[tuple[PodSpec, str]], nodes: Iterable[Node]) -> l
     return list(found)
 
 
-def selector_keys(matchers: Iterable[Matcher], policy: Policy) -> tuple[str, ...]:
+def selector_keys(matchers: Iterable[Matcher | AllOf], policy: Policy) -> tuple[str, ...]:
     """Label keys that some selector asks for; all other labels cannot matter."""
-    keys = {r.key for m in matchers if m.selector is not None for r in m.selector.requirements}
+    keys = {r.key for m in matchers for selector in m.selectors for r in selector.requirements}
     keys |= {r.key for rule in policy.rules for r in rule.selector.requirements}
     return tuple(sorted(keys))
 

@@ -72,12 +72,12 @@ def build(problem: Problem) -> Dense:
         [None] * len(offerings) + [n.name for n in nodes],
     )
     running = groups.Running(nodes, len(offerings))
-    pod_rules, blocked = groups.gather(classes, hosts, running, len(offerings))
     resources = _resource_names(classes)
     demand = np.array([[c.spec.requests.get(r, 1 if r == PODS else 0) for r in resources] for c in classes], np.int64).reshape(
         len(classes), len(resources)
     )
     daemons = _DaemonTable(problem.daemons, hosts, len(offerings), resources)
+    pod_rules, blocked = groups.gather(classes, hosts, running, list(zip(daemons.ordered, daemons.runs, strict=True)), len(offerings))
     cap = np.maximum(_capacity(offerings, nodes, resources) - daemons.overhead, 0)
     fleet = Fleet(
         problem, offerings, nodes, hosts, classes, demand, cap, _allowed(classes, hosts, blocked, daemons, nodes, len(offerings)), pod_rules
@@ -157,7 +157,7 @@ class _DaemonTable:
     """What DaemonSets take of each fresh node, and the host ports they hold there. Nodes that exist already carry theirs."""
 
     def __init__(self, daemons: Sequence[Daemon], hosts: HostTable, offerings: int, resources: Sequence[str]) -> None:
-        ordered = sorted(daemons, key=lambda d: (d.namespace, d.name))
+        self.ordered = ordered = sorted(daemons, key=lambda d: (d.namespace, d.name))
         fresh = np.arange(hosts.size) < offerings
         self.runs = np.array([hosts.allows(d.spec) & fresh for d in ordered], np.bool_).reshape(len(ordered), hosts.size)
         takes = np.array([[d.spec.requests.get(r, 1 if r == PODS else 0) for r in resources] for d in ordered], np.int64)
@@ -234,8 +234,9 @@ def _apply_host_rule(
     """Turn a rule over single nodes into caps, clashes, needs or glue. ``most`` is what our plans keep, ``relaxed`` what all keep."""
     carriers, members = set(rule.carriers), set(rule.members)
     held = np.zeros(most.shape[1], np.int64)
-    for host, n in rule.held.items():
+    for host, n in (*rule.held.items(), *rule.daemons.items()):
         held[host_of == host] = n
+    matched = bool(rule.held or rule.daemons)
     if rule.kind == ANTI:
         for a in carriers:
             for b in members:
@@ -246,9 +247,9 @@ def _apply_host_rule(
                     clash[a, b] = clash[b, a] = True
     elif rule.kind == AFFINITY:
         others = members - carriers
-        if rule.held and not others:
+        if matched and not others:
             return  # `blocked` has confined the carriers to the nodes that hold a match.
-        if not rule.held and not others and carriers & members:
+        if not matched and not others and carriers & members:
             glue.append(set(carriers))
             return
         for a in carriers:
@@ -259,7 +260,7 @@ def _apply_host_rule(
                 continue
             needs[a, sorted(members - {a})] = True
             needs_met[a] |= held > 0
-            if a in members and not rule.held:
+            if a in members and not matched:
                 needs_met[a] = True
     elif rule.kind == SPREAD:
         eligible = int(sum(1 for host in range(offerings, len(rule.counts)) if rule.counts[host]))
@@ -388,6 +389,10 @@ def _group_arrays(
         for i, c, n in parts:
             carrier[r, i] |= c in carriers
             member[r, i] += n if c in members else 0
+        for host, n in rule.daemons.items():
+            held_bin[r][host_of == host] = n
+            if not rule.per_host and rule.kind == AFFINITY and tables[r][host] != ABSENT:
+                held[r, tables[r][host]] += n
         for host, n in rule.held.items():
             held_bin[r][host_of == host] = n
             if not rule.per_host and tables[r][host] != ABSENT:

@@ -12,9 +12,9 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from packer.arrays import AFFINITY, ANTI, SPREAD, Bools, Ints
-from packer.classes import Matcher, PodClass, spread_matcher, term_matcher
+from packer.classes import AllOf, Matcher, PodClass, affinity_matcher, spread_matcher, term_matcher
 from packer.hosts import ABSENT, HostTable
-from packer.model import HOSTNAME, Node, Pod
+from packer.model import HOSTNAME, Daemon, Node, Pod
 
 
 @dataclass(slots=True)
@@ -23,7 +23,7 @@ class PodRule:
 
     kind: int
     key: str
-    matcher: Matcher
+    matcher: Matcher | AllOf
     carriers: list[int]
     members: list[int]
     counts: Bools
@@ -32,6 +32,8 @@ class PodRule:
     min_domains: int = 1
     held: dict[int, int] = field(default_factory=dict)
     """Running matches by host index."""
+    daemons: dict[int, int] = field(default_factory=dict)
+    """Matching daemon pods that a fresh node of an offering comes with, by host index."""
 
     @property
     def per_host(self) -> bool:
@@ -44,9 +46,9 @@ class Running:
 
     def __init__(self, nodes: Sequence[Node], first_host: int) -> None:
         self._pods: list[tuple[int, Pod]] = [(first_host + i, pod) for i, node in enumerate(nodes) for pod in node.pods]
-        self._counts: dict[tuple[Matcher, bool], dict[int, int]] = {}
+        self._counts: dict[tuple[Matcher | AllOf, bool], dict[int, int]] = {}
 
-    def matches(self, matcher: Matcher, *, terminating: bool) -> dict[int, int]:
+    def matches(self, matcher: Matcher | AllOf, *, terminating: bool) -> dict[int, int]:
         """Matching pods by host; ``terminating`` says whether those on their way out count (affinity: yes, spread: no)."""
         known = self._counts.get((matcher, terminating))
         if known is None:
@@ -75,8 +77,13 @@ def domains_of(hosts: HostTable, key: str, offerings: int) -> Ints:
     return np.where((own < offerings) | (codes != ABSENT), own, ABSENT)
 
 
-def gather(classes: Sequence[PodClass], hosts: HostTable, running: Running, offerings: int) -> tuple[list[PodRule], Bools]:
-    """The rules between waiting pods, in canonical order, and blocked bool[C, H]: hosts that running pods rule out."""
+def gather(
+    classes: Sequence[PodClass], hosts: HostTable, running: Running, daemons: Sequence[tuple[Daemon, Bools]], offerings: int
+) -> tuple[list[PodRule], Bools]:
+    """The rules between waiting pods, in canonical order, and blocked bool[C, H]: hosts that running pods rule out.
+
+    ``daemons`` are pairs of a daemon and bool[H], the offerings on whose fresh nodes it runs.
+    """
     rules: dict[object, PodRule] = {}
     for c, pods in enumerate(classes):
         spec = pods.spec
@@ -97,17 +104,22 @@ def gather(classes: Sequence[PodClass], hosts: HostTable, running: Running, offe
                 PodRule(SPREAD, constraint.topology_key, matcher, [], [], counts, constraint.max_skew, constraint.min_domains),
             )
             rule.carriers.append(c)
-        for kind, terms in ((AFFINITY, spec.affinity), (ANTI, spec.anti_affinity)):
-            for term in terms:
-                matcher = term_matcher(term, pods.namespace)
-                counts = domains_of(hosts, term.topology_key, offerings) != ABSENT
-                rule = rules.setdefault((kind, term.topology_key, matcher), PodRule(kind, term.topology_key, matcher, [], [], counts))
-                if c not in rule.carriers:
-                    rule.carriers.append(c)
+        sought = affinity_matcher(spec, pods.namespace)
+        asked: list[tuple[int, str, Matcher | AllOf]] = [(AFFINITY, term.topology_key, sought) for term in spec.affinity]
+        asked += [(ANTI, term.topology_key, term_matcher(term, pods.namespace)) for term in spec.anti_affinity]
+        for kind, key, whom in asked:
+            counts = domains_of(hosts, key, offerings) != ABSENT
+            rule = rules.setdefault((kind, key, whom), PodRule(kind, key, whom, [], [], counts))
+            if c not in rule.carriers:
+                rule.carriers.append(c)
     for rule in rules.values():
         rule.members = [c for c, pods in enumerate(classes) if rule.matcher.matches(pods.namespace, pods.labels)]
         held = running.matches(rule.matcher, terminating=rule.kind != SPREAD)
         rule.held = {host: n for host, n in held.items() if rule.counts[host]}
+        for daemon, runs in daemons:
+            if rule.matcher.matches(daemon.namespace, daemon.labels):
+                for host in map(int, np.nonzero(runs & rule.counts)[0]):
+                    rule.daemons[host] = rule.daemons.get(host, 0) + 1
     found = list(rules.values())
     return found, _blocked(classes, found, hosts, running, offerings)
 
@@ -124,12 +136,15 @@ def _blocked(classes: Sequence[PodClass], rules: Sequence[PodRule], hosts: HostT
         domain = domains_of(hosts, rule.key, offerings)
         held = {int(domain[h]) for h in rule.held}
         if rule.kind == ANTI:
+            held |= {int(domain[h]) for h in rule.daemons} if rule.per_host else set()
             near = np.isin(domain, sorted(held))
             for c in rule.carriers:
                 blocked[c] |= near
             continue
         for c in rule.carriers:
             blocked[c] |= domain == ABSENT
+        if rule.kind == AFFINITY:
+            held |= {int(domain[h]) for h in rule.daemons}
         if rule.kind == AFFINITY and held and not (set(rule.members) - set(rule.carriers)):
             # Someone matches already, so each carrier must join a domain that has a match, and only carriers could make new ones.
             for c in rule.carriers:
