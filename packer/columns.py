@@ -18,12 +18,13 @@ from packer.arrays import Bins, Certificate, Floats, Ints, Packing, SideRows
 
 UNIT = 20_000_000
 """Work in one unit, counted by the kernels: about 50 ms of one core of 2024."""
-SMOOTHING = 0.5
+SMOOTHING = 0.7
 """Share of the best bound's duals in the values that are priced (Wentges 1997)."""
 DEAR = 64.0
 """What an item costs that no column takes, in units of what the dearest item costs in a bin of its own."""
-COLUMNS_A_ROUND = 30
-STAGES = ((3e-3, 0), (3e-3, 100_000), (1e-3, 300_000), (3e-4, 1_000_000), (1e-4, 3_000_000), (1e-5, 10_000_000), (0.0, 40_000_000))
+COLUMNS_A_ROUND = 60
+EFFORTS = (0, 100_000, 1_000_000, 4_000_000, 10_000_000, 40_000_000, 100_000_000)
+STAGES = ((3e-3, 2), (1e-3, 3), (3e-4, 4), (1e-4, 5), (3e-5, 6), (0.0, 6))
 """(patterns worth price × (1 + x) are looked for, work on one bin's tree)."""
 DONE = 1e-7
 """Relative gap between LP and bound at which nothing is left to gain but rounding."""
@@ -85,6 +86,7 @@ class Generator:
         self.certificate: Certificate | None = None
         self.centre: Duals | None = None
         self.stage, self.smoothing, self.work = 0, SMOOTHING, 0
+        self.effort = 0
         self.done = not len(packing.price) or not int(packing.count.sum())
         self.lp, self.duals = self.master.solve()
 
@@ -103,16 +105,19 @@ class Generator:
             self.lp, self.duals = self.master.solve()
             self.work += self.master.work
             self.smoothing = SMOOTHING
+            self.effort = 0
         elif self.smoothing > 0:
             self.smoothing = 0.0
+        elif self.effort < STAGES[self.stage][1]:
+            self.effort, self.smoothing = self.effort + 1, SMOOTHING
         else:
-            self.stage, self.smoothing = self.stage + 1, SMOOTHING
+            self.stage, self.effort, self.smoothing = self.stage + 1, 0, SMOOTHING
         self.done = self.stage >= len(STAGES) or self.lp - self.bound <= DONE * self.lp
 
     def _price(self) -> tuple[Ints, Ints]:
         """Kinds and patterns of negative reduced cost; on the way, a bound."""
         p, side = self.packing, self.side
-        margin, nodes = STAGES[self.stage]
+        margin, nodes = STAGES[self.stage][0], EFFORTS[self.effort]
         duals = self._smoothed()
         trial = self._trial(duals)
         values = trial.class_value[:, None] - np.tensordot(trial.side_value, side.coef, 1)

@@ -25,10 +25,10 @@ States = NDArray[np.int8]
 
 MARGIN = 1e-13
 """Relative margin on λ·w and λ·cap: above (2·D + 2)·2^-53 for any D ≤ 400: conversions, products and sums of non-negative terms."""
-GRID = 11
-"""log2 of the cells of a dynamic programme over one resource."""
-PLAIN_NODES = 300
-"""Nodes of the tree before the dynamic programmes and the LPs inside the tree are worth their cost."""
+COARSE, FINE = 1 << 16, 1 << 20
+"""Cells of a dynamic programme over one resource, all classes together."""
+COARSE_AFTER, FINE_AFTER = 30_000, 1_500_000
+"""Work on a tree after which the one and the other are worth what they cost."""
 LOWER, UPPER, BASIC = 0, 1, 2
 
 
@@ -154,6 +154,16 @@ def sweep(
                 for j in range(n):
                     out.pattern[b, t.item[lo + j]] = found[lo + j]
         work += 2 * n * 60
+        if best < top - tie and t.device[0] < 0:
+            x = np.zeros(n, np.int64)
+            for j in range(n):
+                x[j] = out.pattern[b, t.item[lo + j]]
+            gain, spent = improve(w, cap, v, upper, x)
+            work += spent
+            if gain > 0:
+                best += gain
+                for j in range(n):
+                    out.pattern[b, t.item[lo + j]] = x[j]
         out.value[b] = best
         if effort <= 0 or best >= top - tie:
             continue
@@ -435,6 +445,76 @@ def _step(
                 inverse[d, e] -= f * inverse[leave, e]
 
 
+@njit(cache=True)
+def improve(w: Ints, cap: Ints, v: Ints, upper: Ints, x: Ints) -> tuple[int, int]:
+    """Local search: add one, swap one for one, one for two, two for one, while that gains. Returns the gain and the work done."""
+    n, dims = w.shape
+    room = cap.copy()
+    for j in range(n):
+        for d in range(dims):
+            room[d] -= x[j] * w[j, d]
+    total, work = 0, 5 * n
+    free = np.empty(dims, np.int64)
+    free2 = np.empty(dims, np.int64)
+    order = np.argsort(-v, kind="mergesort")
+    while work < 3000000:
+        best, out1, in1, in2 = 0, -1, -1, -1
+        for i in range(-1, n):
+            if i >= 0 and x[i] == 0:
+                continue
+            lost = 0
+            for d in range(dims):
+                free[d] = room[d]
+            if i >= 0:
+                lost = v[i]
+                for d in range(dims):
+                    free[d] += w[i, d]
+            for oj in range(n):
+                j = order[oj]
+                if j == i or x[j] >= upper[j]:
+                    continue
+                if v[j] <= 0 or 2 * v[j] <= lost + best:
+                    break
+                fits = True
+                for d in range(dims):
+                    fits = fits and w[j, d] <= free[d]
+                work += dims
+                if not fits:
+                    continue
+                if v[j] - lost > best:
+                    best, out1, in1, in2 = v[j] - lost, i, j, -1
+                for d in range(dims):
+                    free2[d] = free[d] - w[j, d]
+                for other in range(oj, n):
+                    k = order[other]
+                    if v[j] + v[k] - lost <= best:
+                        break
+                    if k == i or x[k] >= upper[k] or (k == j and x[k] + 1 >= upper[k]):
+                        continue
+                    fits = True
+                    for d in range(dims):
+                        fits = fits and w[k, d] <= free2[d]
+                    work += dims
+                    if fits:
+                        best, out1, in1, in2 = v[j] + v[k] - lost, i, j, k
+                        break
+        if best <= 0:
+            break
+        total += best
+        if out1 >= 0:
+            x[out1] -= 1
+            for d in range(dims):
+                room[d] += w[out1, d]
+        x[in1] += 1
+        for d in range(dims):
+            room[d] -= w[in1, d]
+        if in2 >= 0:
+            x[in2] += 1
+            for d in range(dims):
+                room[d] -= w[in2, d]
+    return total, work
+
+
 class Tree(NamedTuple):
     """One bin's open classes in the order in which they are decided (m of them), after fixing by reduced cost."""
 
@@ -472,12 +552,14 @@ class Path(NamedTuple):
 
 
 class Grids(NamedTuple):
-    """Two dynamic programmes, each over one resource in cells of 2^shift units, the other resources dualised."""
+    """Two dynamic programmes, each over one resource in cells, the other resources dualised."""
 
     dim: Ints
     """[2]"""
+    unit: Ints
+    """[2] greatest common divisor of the classes' demands."""
     shift: Ints
-    """[2]"""
+    """[2] a cell is 2^shift units."""
     gain: Ints
     """[2, m] value less the cost of the other resources."""
     best: Ints
@@ -519,8 +601,10 @@ def tree(
     )
     if not _start(r, w, cap, v, cost, limit, path):
         return 0, target, 10 * v.shape[0]
-    grids = Grids(np.zeros(2, np.int64), np.zeros(2, np.int64), np.zeros((2, m), np.int64), np.zeros((2, 1, 1), np.int64))
-    best, seen, work, p = 0, 0, 20 * v.shape[0], 0
+    grids = Grids(
+        np.zeros(2, np.int64), np.ones(2, np.int64), np.zeros(2, np.int64), np.zeros((2, m), np.int64), np.zeros((2, 1, 1), np.int64)
+    )
+    best, work, next_phase, p = 0, 20 * v.shape[0], COARSE_AFTER, 0
     threshold, rising, deep = target + tie, False, False
     while p >= 0:
         if rising:
@@ -554,7 +638,7 @@ def tree(
         if deep:
             bound = min(bound, _grid_bound(grids, path, p))
             work += 10
-            if bound > threshold and p <= 40:
+            if bound > threshold and (p <= 40 or path.x[p - 1] > 0):
                 below, spent = _rest_bound(r, path, p)
                 bound = min(bound, below)
                 work += spent
@@ -563,15 +647,15 @@ def tree(
                 p, rising = p - 1, True
                 continue
         path.bound[p] = min(bound, path.bound[max(0, p - 1)])
-        seen += 1
         work += 15
         if work > effort:
             shut = max(shut, _open_bound(r, path, p))
             break
-        if not deep and seen > PLAIN_NODES and m > 0:
-            grids = _grids(r, cap, lam, path)
+        if m > 0 and work > next_phase:
+            grids = _grids(r, cap, lam, path, FINE if deep else COARSE)
+            next_phase = FINE_AFTER if not deep else effort
             deep = True
-            work += 2 * m << GRID
+            work += 2 * grids.best.size
         path.x[p] = _most(t, b, r, path, p)
         _child(r, grids, path, p)
         p += 1
@@ -672,28 +756,45 @@ def _most(t: Tables, b: int, r: Tree, path: Path, p: int) -> int:
 
 
 @njit(cache=True)
-def _grids(r: Tree, cap: Ints, lam: Floats, path: Path) -> Grids:
+def _grids(r: Tree, cap: Ints, lam: Floats, path: Path, size: int) -> Grids:
     """Build the dynamic programmes for the (at most) two resources of greatest λ·cap, and bring the path's sums up to date."""
     m, dims = r.w.shape
-    cells = (1 << GRID) + 1
-    grids = Grids(np.zeros(2, np.int64), np.zeros(2, np.int64), np.zeros((2, m), np.int64), np.zeros((2, m + 1, cells), np.int64))
     order = np.argsort(-(lam * cap), kind="mergesort")
+    unit = np.ones(2, np.int64)
+    shift = np.zeros(2, np.int64)
+    cells = 1
+    for h in range(2):
+        d = order[min(h, dims - 1)]
+        unit[h] = _divisor(r.w, d)
+        while (path.room[0, d] // unit[h] >> shift[h]) + 2 > size // (m + 1) + 64:
+            shift[h] += 1
+        cells = max(cells, (path.room[0, d] // unit[h] >> shift[h]) + 2)
+    grids = Grids(np.zeros(2, np.int64), unit, shift, np.zeros((2, m), np.int64), np.zeros((2, m + 1, cells), np.int64))
     others = np.empty(dims)
     for h in range(2):
         d = order[min(h, dims - 1)]
         grids.dim[h] = d
-        while (path.room[0, d] >> grids.shift[h]) + 1 >= cells:
-            grids.shift[h] += 1
         others[:] = lam
         others[d] = 0.0
         cost = np.empty(m, np.int64)
         path.side[0, h] = surrogate(r.w, path.room[0], others, cost) + path.worth[0]
         for p in range(m - 1, -1, -1):
             grids.gain[h, p] = r.v[p] - cost[p]
-            _grid_row(grids.best[h, p + 1], grids.best[h, p], grids.gain[h, p], r.w[p, d] >> grids.shift[h], r.span[p])
+            _grid_row(grids.best[h, p + 1], grids.best[h, p], grids.gain[h, p], r.w[p, d] // unit[h] >> shift[h], r.span[p])
         for p in range(m):
             path.side[p + 1, h] = path.side[p, h] + path.x[p] * grids.gain[h, p]
     return grids
+
+
+@njit(cache=True)
+def _divisor(w: Ints, d: int) -> int:
+    """Greatest common divisor of the demands for resource d: the room beyond a multiple of it is of no use."""
+    g = 0
+    for p in range(w.shape[0]):
+        a = w[p, d]
+        while a > 0:
+            g, a = a, g % a
+    return max(1, g)
 
 
 @njit(cache=True)
@@ -725,7 +826,7 @@ def _grid_bound(grids: Grids, path: Path, p: int) -> int:
     """The lesser of the two dynamic programmes' bounds: weights were rounded down to cells, the room is rounded up."""
     bound = path.bound[0]
     for h in range(2):
-        room = path.room[p, grids.dim[h]]
+        room = path.room[p, grids.dim[h]] // grids.unit[h]
         s = grids.shift[h]
         bound = min(bound, path.side[p, h] + grids.best[h, p, (room + (1 << s) - 1) >> s])
     return bound
