@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import heapq
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from packer.model import Placement, Pod, Why
 from packer.rules import Event, State
@@ -32,10 +32,11 @@ def reordered(state: State, ruled: Assigned, counted: Assigned) -> tuple[list[Pl
     ``ruled`` have spread or affinity rules of their own, ``counted`` are only counted by such rules. None of them is in the State; all but
     the stuck are afterwards.
     """
-    urgent: Counter[str] = Counter()
-    best, fewest, patience = Counter(urgent), len(ruled) + len(counted) + 1, PATIENCE
-    for _ in range(ROUNDS if len(ruled) + len(counted) <= MOST_PODS else 1):
-        attempt = _Attempt(state, ruled, counted, urgent)
+    bound = [_Bound(pod, node, i >= len(ruled), state) for i, (pod, node) in enumerate((*ruled, *counted))]
+    urgent: Counter[int] = Counter()
+    best, fewest, patience = Counter(urgent), len(bound) + 1, PATIENCE
+    for _ in range(ROUNDS if len(bound) <= MOST_PODS else 1):
+        attempt = _Attempt(state, bound, urgent)
         stuck = attempt.bind_all()
         if not stuck:
             return attempt.steps, set()
@@ -46,27 +47,33 @@ def reordered(state: State, ruled: Assigned, counted: Assigned) -> tuple[list[Pl
         if not patience:
             break
         urgent.update(stuck)
-    attempt = _Attempt(state, ruled, counted, best)
-    stuck = attempt.bind_all()
-    return attempt.steps, set(stuck)
+    attempt = _Attempt(state, bound, best)
+    return attempt.steps, {bound[i].pod.key for i in attempt.bind_all()}
+
+
+class _Bound:
+    """A pod, its node, and the spread counters that limit it or count it there."""
+
+    __slots__ = ("counted", "limits", "node", "pod", "unruled")
+
+    def __init__(self, pod: Pod, node: str, unruled: bool, state: State) -> None:
+        self.pod, self.node, self.unruled = pod, node, unruled
+        self.limits = state.spread_limits(pod, node)
+        self.counted = tuple((counter, domain, (counter, domain) in self.limits) for counter, domain in state.spread_counted(pod, node))
 
 
 class _Attempt:
-    """One round: a queue of pods by (urgent, harm, own rules last), re-ranked when they come up."""
+    """One round: a queue of pods by (urgency, harm, own rules first), re-ranked when they come up."""
 
-    def __init__(self, state: State, ruled: Assigned, counted: Assigned, urgent: Mapping[str, int]) -> None:
+    def __init__(self, state: State, bound: Sequence[_Bound], urgent: Mapping[int, int]) -> None:
         self.steps: list[Placement] = []
-        self._state, self._urgent, self._ruled = state, urgent, len(ruled)
-        self._pods = [*ruled, *counted]
-        self._waiting: dict[tuple[object, str], int] = {}
-        for pod, node in ruled:
-            for limit in state.spread_limits(pod, node):
-                self._waiting[limit] = self._waiting.get(limit, 0) + 1
+        self._state, self._bound, self._urgent = state, bound, urgent
+        self._waiting = Counter(limit for item in bound for limit in item.limits)
         self._asleep: dict[Event, list[int]] = {}
-        self._left = set(range(len(self._pods)))
+        self._left = set(range(len(bound)))
 
-    def bind_all(self) -> list[str]:
-        """Binds whom it can; the keys of those who stay stuck."""
+    def bind_all(self) -> list[int]:
+        """Binds whom it can; those who stay stuck."""
         queue = [self._entry(i) for i in self._left]
         heapq.heapify(queue)
         while queue:
@@ -77,40 +84,36 @@ class _Attempt:
                 continue
             for woken in self._try(i):
                 heapq.heappush(queue, self._entry(woken))
-        return [self._pods[i][0].key for i in sorted(self._left)]
+        return sorted(self._left)
 
     def undo(self) -> None:
         """Takes everything off again."""
-        placed = {pod.key: pod for pod, _ in self._pods}
+        placed = {item.pod.key: item.pod for item in self._bound}
         for step in reversed(self.steps):
             self._state.remove(placed[step.pod], step.node)
 
     def _entry(self, i: int) -> tuple[tuple[int, int, bool], int]:
-        pod, node = self._pods[i]
-        return (-self._urgent.get(pod.key, 0), self._harm(pod, node), i >= self._ruled), i
+        return (-self._urgent.get(i, 0), self._harm(self._bound[i]), self._bound[i].unruled), i
 
-    def _harm(self, pod: Pod, node: str) -> int:
+    def _harm(self, item: _Bound) -> int:
         """How far over the emptiest domain the pod would raise a domain of its node for which others still wait. 0: nobody minds."""
-        own = set(self._state.spread_limits(pod, node))
-        harm = 0
-        for counter, domain in self._state.spread_counted(pod, node):
-            if self._waiting.get((counter, domain), 0) > ((counter, domain) in own):
+        waiting, harm = self._waiting, 0
+        for counter, domain, own in item.counted:
+            if waiting[counter, domain] > own:
                 harm = max(harm, counter.counts[domain] + 1 - counter.low)
         return harm
 
     def _try(self, i: int) -> list[int]:
         """Binds the pod and gives those whom that may have helped; or puts it to sleep."""
-        pod, node = self._pods[i]
-        reasons = self._state.why_not(pod, node)
+        item = self._bound[i]
+        reasons = self._state.why_not(item.pod, item.node)
         if reasons:
             if all(reason.code in ORDER_DEPENDENT for reason in reasons):
-                event, _ = self._state.blocker(pod, node)
+                event, _ = self._state.blocker(item.pod, item.node)
                 self._asleep.setdefault(event, []).append(i)
             return []
-        events = self._state.place(pod, node)
-        self.steps.append(Placement(pod.key, node))
+        events = self._state.place(item.pod, item.node)
+        self.steps.append(Placement(item.pod.key, item.node))
         self._left.discard(i)
-        if i < self._ruled:
-            for limit in self._state.spread_limits(pod, node):
-                self._waiting[limit] -= 1
+        self._waiting.subtract(item.limits)
         return [woken for event in events for woken in self._asleep.pop(event, ())]
