@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import csv
+import math
 import random
 import sys
 from collections.abc import Callable, Sequence
@@ -101,9 +102,9 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _over(outcomes: Sequence[Outcome]) -> float:
-    """Percent by which the mean plan is above the mean of the bounds, each rounded up: costs are whole bins."""
-    bounds = [-(-outcome.bound // 1) if outcome.bound % 1 > 1e-9 else round(outcome.bound) for outcome in outcomes]
-    return (fmean(float(outcome.cost) for outcome in outcomes) / fmean(bounds) - 1) * 100
+    """Percent by which the mean plan is above the mean of the bounds, each rounded up: costs are whole bins. Infinite without a bound."""
+    bounds = [math.ceil(outcome.bound - 1e-9) for outcome in outcomes]
+    return (fmean(float(outcome.cost) for outcome in outcomes) / fmean(bounds) - 1) * 100 if any(bounds) else math.inf
 
 
 if __name__ == "__main__":
