@@ -13,6 +13,7 @@ from itertools import product
 import numpy as np
 
 from packer import cost
+from packer import policy as policies
 from packer import rules as label_rules
 from packer.arrays import UNLIMITED, Bools, Ints
 from packer.classes import PodClass
@@ -208,12 +209,18 @@ def _node_kinds(fleet: Fleet, allowed: Bools, cell: Ints) -> list[tuple[int, ...
     """Existing nodes that someone could use, gathered where the solver cannot tell them apart; each kind in name order."""
     offerings = len(fleet.offerings)
     kinds: dict[object, list[int]] = {}
+    policy = fleet.problem.policy
+
+    def running_rules(node: Node) -> frozenset[int]:
+        return frozenset(id(policies.rule_for(policy, pod)) for pod in node.pods) if policy.rules else frozenset()
+
     for n, node in enumerate(fleet.nodes):
         h = offerings + n
         if not (allowed[:, h] & (fleet.demand <= fleet.cap[h]).all(1)).any():
             continue
         held = tuple((r, rule.held.get(h, 0)) for r, rule in enumerate(fleet.pod_rules) if rule.per_host)
         identity = (
+            running_rules(node),
             allowed[:, h].tobytes(),
             fleet.cap[h].tobytes(),
             int(cell[h]),
@@ -253,12 +260,18 @@ class _Limited:
         found = {rule for rule, alternative, _, _ in self.rows if rule >= 0 and self._permits[rule].alternative[offering] == alternative}
         return sorted(found)
 
-    def use(self, offering: Offering, index: int, charged: tuple[int, ...], bought: bool) -> list[int]:
-        """What one bin takes of each row."""
+    def counted(self, node: Node, index: int) -> frozenset[int]:
+        """Rules under whose alternative a node counts already, by a pod that runs there: it can take more of their pods for nothing."""
+        serving = (policies.rule_for(self._fleet.problem.policy, pod) for pod in node.pods)
+        return frozenset(r for rule in serving for r in self.rules_on(index) if self._permits[r].rule is rule)
+
+    def use(self, machine: Offering | Node, index: int, charged: tuple[int, ...]) -> list[int]:
+        """What one bin takes of each row: a new one of the cluster's limits too; one that stands only of those it newly counts against."""
         out = []
         for rule, alternative, what, _ in self.rows:
+            bought = isinstance(machine, Offering)
             applies = bought if rule < 0 else rule in charged and self._permits[rule].alternative[index] == alternative
-            amount = {"cost": offering.price_microusd_per_hour, "nodes": 1}.get(what, offering.allocatable.get(what, 0))
+            amount = {"cost": machine.price_microusd_per_hour or 0, "nodes": 1}.get(what, machine.allocatable.get(what, 0))
             out.append(amount if applies else 0)
         return out
 
@@ -276,9 +289,9 @@ class _Rows:
         self._stock: list[int] = []
         self._use: list[list[int]] = []
 
-    def _charges(self, offering: int) -> list[tuple[tuple[int, ...], tuple[int, ...]]]:
-        """(rules charged, rules whose pods stay out) of each variant."""
-        rules = self._limited.rules_on(offering) if offering >= 0 else []
+    def _charges(self, offering: int, counted: frozenset[int] = frozenset()) -> list[tuple[tuple[int, ...], tuple[int, ...]]]:
+        """(rules charged, rules whose pods stay out) of each variant; rules in ``counted`` are paid for already."""
+        rules = [rule for rule in self._limited.rules_on(offering) if rule not in counted] if offering >= 0 else []
         if 2 ** len(rules) > MOST_VARIANTS:
             return [((), tuple(rules)), (tuple(rules), ())]
         variants = []
@@ -297,7 +310,7 @@ class _Rows:
         for charged, out in self._charges(h):
             for end in self._ends:
                 price = cost.prorated(offering.price_microusd_per_hour, end, policy.horizon_s) + policy.node_fee_microusd_per_hour
-                self._row(Bin((h,), False, charged), price, end, out, group, self._limited.use(offering, h, charged, True))
+                self._row(Bin((h,), False, charged), price, end, out, group, self._limited.use(offering, h, charged))
 
     def node(self, kind: tuple[int, ...]) -> None:
         """Variants of nodes that stand: free as they are, or kept longer for the extension's price."""
@@ -308,8 +321,9 @@ class _Rows:
         self._stock.append(len(kind))
         free_until = horizon if first.ends_in_s is None or first.price_microusd_per_hour is None else min(first.ends_in_s, horizon)
         later = [end for end in self._ends if end > free_until]
-        for charged, out in self._charges(index):
-            use = self._limited.use(self._fleet.offerings[index], index, charged, False) if index >= 0 else [0] * len(self._limited.rows)
+        counted = self._limited.counted(first, index) if index >= 0 else frozenset()
+        for charged, out in self._charges(index, counted):
+            use = self._limited.use(first, index, charged) if index >= 0 else [0] * len(self._limited.rows)
             for end in [free_until, *later]:
                 extra = cost.prorated(first.price_microusd_per_hour or 0, end - free_until, horizon)
                 self._row(Bin(kind, True, charged), extra, end, out, group, use)

@@ -6,9 +6,10 @@ domains is left, and every numerical part works on plain bins.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from packer.arrays import AFFINITY, ANTI, SPREAD, Bins, Bools, Floats, Groups, Ints, Packing, SideRows, empty_side
 from packer.integer import Split, split
@@ -56,12 +57,12 @@ def with_kinds(packing: Packing, kinds: Ints) -> Packing:
 
 def merged_index(packing: Packing, also: Ints | None = None) -> Ints:
     """int64[I]: a number for each item, equal for items that cannot be told apart (``also`` [I, …] counts too), in order of appearance."""
-    tables = [packing.demand, packing.weight[:, None], packing.tier[:, None], packing.most, packing.adder]
+    tables: list[NDArray[Any]] = [packing.demand, packing.weight[:, None], packing.tier[:, None], packing.most, packing.adder]
     relations = [packing.clash, packing.clash.T, packing.needs, packing.needs.T, packing.needs_met]
     tables += [np.packbits(table, axis=1) for table in relations if table.any()]
     if also is not None:
         tables.append(also.reshape(len(packing.count), int(np.prod(also.shape[1:], dtype=np.int64))))
-    rows = [np.ascontiguousarray(table) for table in tables]
+    rows: list[NDArray[Any]] = [np.ascontiguousarray(table) for table in tables]
     known: dict[bytes, int] = {}
     keys = (b"".join(row[i].tobytes() for row in rows) for i in range(len(packing.count)))
     return np.array([known.setdefault(key, len(known)) for key in keys], np.int64)
@@ -118,9 +119,7 @@ def regimes(packing: Packing, groups: Groups) -> list[Bools]:
     return unique
 
 
-def part_of(
-    packing: Packing, groups: Groups, gang: Ints, usable: Bools, target: Floats, deterministic_time: float
-) -> Part | None:
+def part_of(packing: Packing, groups: Groups, gang: Ints, usable: Bools, target: Floats, deterministic_time: float) -> Part | None:
     """The packing split over cells near ``target`` float[I, Z], using ``usable`` bins only. None when no split was found in the time."""
     if not has_domains(groups):
         return whole(packing, gang)

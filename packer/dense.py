@@ -13,7 +13,7 @@ import numpy as np
 
 from packer import groups, rules
 from packer.arrays import AFFINITY, ANTI, SPREAD, UNLIMITED, Bools, Groups, Ints, Packing
-from packer.bins import Bin, Fleet, build_bins
+from packer.bins import Bin, Fleet, Opened, build_bins
 from packer.classes import PodClass, gather
 from packer.hosts import ABSENT, HostTable
 from packer.model import ATTACHABLE_PREFIX, PODS, Daemon, HostPort, Node, Offering, Problem, Resources
@@ -35,8 +35,10 @@ class Dense:
     items: tuple[Item, ...]
     bins: tuple[Bin, ...]
     packing: Packing
-    bound_most: Ints
-    """int64[I, B]: like ``packing.most`` without the restrictions that plans keep but that not every valid plan obeys."""
+    relaxed: Packing
+    """``packing`` without what our plans keep but not every valid plan obeys: for the bound."""
+    claims_shared: bool
+    """Some ReadWriteOncePod claim is wanted by several kinds of pods; which of them gets it was decided beforehand."""
     groups: Groups
     gang: Ints
     """int64[I]: gang of each item, or -1."""
@@ -61,8 +63,11 @@ def canonical_offerings(offerings: Sequence[Offering]) -> tuple[Offering, ...]:
     return tuple(sorted(offerings, key=content))
 
 
-def build(problem: Problem) -> Dense:
-    """Gather classes, judge every class on every host, open bins, apply the rules between pods. Deterministic in the problem's content."""
+def build(problem: Problem, *, glued: bool = True) -> Dense:
+    """Gather classes, judge every class on every host, open bins, apply the rules between pods. Deterministic in the problem's content.
+
+    ``glued``: pods that must share one node become one item. The exact model does without, since it knows that rule itself.
+    """
     offerings = canonical_offerings(problem.offerings)
     nodes = tuple(sorted(problem.nodes, key=lambda node: node.name))
     classes = gather(problem)
@@ -85,7 +90,7 @@ def build(problem: Problem) -> Dense:
     opened = build_bins(fleet)
     clash, alone = _port_clashes(classes)
     per_pod = opened.most
-    count, left_out = _claims(classes, nodes, (per_pod > 0).any(1))
+    count, left_out = _claims(classes, nodes, _alone(opened))
     per_pod[alone] = np.minimum(per_pod[alone], 1)
     relaxed = per_pod.copy()
     needs = np.zeros((len(classes), len(classes)), np.bool_)
@@ -93,7 +98,9 @@ def build(problem: Problem) -> Dense:
     glue: list[set[int]] = []
     for rule in pod_rules:
         if rule.per_host:
-            _apply_host_rule(rule, classes, count, opened.host_of, len(offerings), per_pod, relaxed, clash, needs, needs_met, glue)
+            _apply_host_rule(
+                rule, count, opened.host_of, len(offerings), per_pod, relaxed, clash, needs, needs_met, glue if glued else None
+            )
     items, left = _items(classes, count, glue, demand, opened.cap, per_pod)
     left_out = left_out + left
     tiers = sorted({c.priority for c in classes}, reverse=True)
@@ -128,7 +135,8 @@ def build(problem: Problem) -> Dense:
         items=tuple(items),
         bins=opened.bins,
         packing=packing,
-        bound_most=_item_most(items, relaxed),
+        relaxed=_relaxed(packing, items, classes, _item_most(items, relaxed), demand, opened),
+        claims_shared=_shared(classes),
         groups=_group_arrays(pod_rules, items, opened.bins, opened.host_of, hosts, len(offerings)),
         gang=np.array([gang_index.get(classes[item.parts[0][0]].gang, -1) for item in items], np.int64),
         gang_minimum=np.array([minimum[name] for name in gang_names], np.int64),
@@ -205,12 +213,45 @@ def _port_clashes(classes: Sequence[PodClass]) -> tuple[Bools, Ints]:
     return clash, np.array(users, np.int64)
 
 
-def _claims(classes: Sequence[PodClass], nodes: Sequence[Node], placeable: Bools) -> tuple[Ints, Ints]:
+def _alone(opened: Opened) -> Ints:
+    """int64[C]: what one pod of each class costs by itself at least, or the largest integer where it fits nowhere."""
+    cost = np.where(opened.most > 0, opened.price[None, :] + opened.adder, np.iinfo(np.int64).max)
+    return np.asarray(cost.min(1, initial=np.iinfo(np.int64).max))
+
+
+def _shared(classes: Sequence[PodClass]) -> bool:
+    claims = [claim for pods in classes for claim in set(pods.spec.exclusive_claims)]
+    return len(set(claims)) < len(claims)
+
+
+def _relaxed(packing: Packing, items: Sequence[Item], classes: Sequence[PodClass], most: Ints, demand: Ints, opened: Opened) -> Packing:
+    """Looser caps, no needs; and where several pods could have used a claim, the one that got it stands for the least of them all."""
+    out = packing._replace(
+        most=most,
+        needs=np.zeros_like(packing.needs),
+        demand=packing.demand.copy(),
+        adder=packing.adder.copy(),
+        clash=packing.clash.copy(),
+    )
+    for i, item in enumerate(items):
+        claims = set(classes[item.parts[0][0]].spec.exclusive_claims)
+        users = [c for c, pods in enumerate(classes) if claims & set(pods.spec.exclusive_claims)]
+        if len(users) > 1:
+            out.demand[i] = demand[users].min(0)
+            out.most[i] = opened.most[users].max(0)
+            out.adder[i] = np.where(opened.most[users] > 0, opened.adder[users], np.iinfo(np.int64).max).min(0)
+            out.adder[i][out.most[i] == 0] = 0
+            out.clash[i] = out.clash[:, i] = False
+    return out
+
+
+def _claims(classes: Sequence[PodClass], nodes: Sequence[Node], alone: Ints) -> tuple[Ints, Ints]:
     """How many pods of each class can use their ReadWriteOncePod claims: one in the whole cluster; and those left out."""
     taken = {claim for node in nodes for pod in node.pods for claim in pod.spec.exclusive_claims}
     count = np.array([len(c.pods) for c in classes], np.int64)
-    # Pods that fit nowhere go last, and before them gangs, which may not start at all: the claim would be lost for everybody.
-    for c in sorted(range(len(classes)), key=lambda c: (not placeable[c], bool(classes[c].gang), c)):
+    # By priority, then the cheapest; pods that fit nowhere go last, and before them gangs, which may not start at all.
+    nowhere = alone == np.iinfo(np.int64).max
+    for c in sorted(range(len(classes)), key=lambda c: (nowhere[c], bool(classes[c].gang), -classes[c].priority, alone[c], c)):
         claims = set(classes[c].spec.exclusive_claims)
         if claims:
             count[c] = 0 if claims & taken else min(1, count[c])
@@ -220,7 +261,6 @@ def _claims(classes: Sequence[PodClass], nodes: Sequence[Node], placeable: Bools
 
 def _apply_host_rule(
     rule: groups.PodRule,
-    classes: Sequence[PodClass],
     count: Ints,
     host_of: Ints,
     offerings: int,
@@ -229,7 +269,7 @@ def _apply_host_rule(
     clash: Bools,
     needs: Bools,
     needs_met: Bools,
-    glue: list[set[int]],
+    glue: list[set[int]] | None,
 ) -> None:
     """Turn a rule over single nodes into caps, clashes, needs or glue. ``most`` is what our plans keep, ``relaxed`` what all keep."""
     carriers, members = set(rule.carriers), set(rule.members)
@@ -249,7 +289,7 @@ def _apply_host_rule(
         others = members - carriers
         if matched and not others:
             return  # `blocked` has confined the carriers to the nodes that hold a match.
-        if not matched and not others and carriers & members:
+        if glue is not None and not matched and not others and carriers & members:
             glue.append(set(carriers))
             return
         for a in carriers:

@@ -129,7 +129,7 @@ def _new_node(dense: Dense, launches: list[list[object]], pod: Pod, state: State
     bought = Counter(int(index) for index, _ in launches)  # type: ignore[call-overload]
     kinds = [
         b
-        for b in np.nonzero((dense.bound_most[items[0]] > 0) & ~p.existing)[0]
+        for b in np.nonzero((dense.relaxed.most[items[0]] > 0) & ~p.existing)[0]
         if not dense.bins[b].charged and not p.limit_use[:, b].any()
     ]
     for b in sorted(kinds, key=lambda b: (int(p.price[b]), int(b)))[:KINDS_TRIED]:

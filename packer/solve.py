@@ -107,9 +107,17 @@ class _Run:
     def __init__(self, problem: Problem, budget: Budget, on_stage: OnStage | None) -> None:
         self.started = time.perf_counter()
         self.problem, self.budget, self.on_stage = problem, budget, on_stage
-        self.dense: Dense = build(problem)
-        self.packing = self.dense.packing
-        self.relaxed = self.packing._replace(most=self.dense.bound_most, needs=np.zeros_like(self.packing.needs))
+        self.stages: list[Stage] = []
+        self.work = 0
+        self.truncated = False
+        self.round = 0
+        self._prepare(build(problem, glued=len(problem.pods) > EXACT_PODS))
+
+    def _prepare(self, dense: Dense) -> None:
+        """Start from these arrays."""
+        self.dense = dense
+        self.packing = dense.packing
+        self.relaxed = dense.relaxed
         side = cells.side_rows(self.relaxed, self.dense.groups)
         self.lp_index = cells.merged_index(self.relaxed, np.moveaxis(side.coef, 1, 0))
         self.lp_packing = cells.merge(self.relaxed, self.lp_index)
@@ -129,10 +137,6 @@ class _Run:
         self.searcher: search.Search | None = None
         self.best = self._measured(search.empty(self.packing))
         self.proof = _Proof()
-        self.stages: list[Stage] = []
-        self.work = 0
-        self.truncated = False
-        self.round = 0
 
     # Stages, in the order in which they run.
 
@@ -152,19 +156,24 @@ class _Run:
 
     def exact_plan(self) -> None:
         """CP-SAT over every way to fill a bin when the problem is small: often the optimum, proven."""
-        task = self._exact_task()
-        if task is None or self._out_of_time():
+        if len(self.problem.pods) > EXACT_PODS:
             return
-        loose = integer.exact(task)
-        found = loose
-        if loose is not None and not self._valid(loose.bins):
+        task = self._exact_task()
+        loose = None if task is None or self._out_of_time() else integer.exact(task)
+        if task is None or loose is None:
+            if any(pod.spec.affinity for pod in self.problem.pods):
+                self._prepare(build(self.problem))
+                self.first_plan()
+            return
+        found: integer.Exact | None = loose
+        if not self._valid(loose.bins):
             found = integer.exact(task._replace(strict=True))
-        if found is None or loose is None:
+        if found is None:
             return
         candidate = self._measured(found.bins)
         if candidate.rank() <= self.best.rank() or not self._valid(self.best.bins):
             self.best = candidate
-        if self._measured(loose.bins).lost == self.best.lost:
+        if self._measured(loose.bins).lost == self.best.lost and not self.dense.claims_shared:
             self.proof = _Proof(min(loose.bound, self.best.cost), self.best.lost, loose.counts_proven)
         self._stage("exact")
 
@@ -278,11 +287,18 @@ class _Run:
     def _exact_task(self) -> integer.Task | None:
         p, lost = self.packing, self.best.lost
         pods = int((p.count * p.weight).sum())
-        if not 0 < pods <= EXACT_PODS or not len(p.price) or p.device_resource >= 0:
+        if not pods or not len(p.price) or p.device_resource >= 0:
             return None
         sure = lost if self._valid(self.best.bins) else None
         return integer.Task(
-            self.relaxed, self.dense.groups, self.dense.gang, self.dense.gang_minimum, False, sure, EXACT_TIME, self.best.bins
+            p._replace(most=self.relaxed.most) if not self.dense.claims_shared else p,
+            self.dense.groups,
+            self.dense.gang,
+            self.dense.gang_minimum,
+            False,
+            sure,
+            EXACT_TIME,
+            self.best.bins,
         )
 
     # Bookkeeping.
