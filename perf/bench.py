@@ -29,6 +29,7 @@ WORKLOADS = ("diverse", "generic", "gpu-mix", "homogeneous", "complementary")
 @click.option("--seeds", default=10, show_default=True, type=click.IntRange(1), help="Seeds of each acceptance set.")
 @click.option("--trace", type=click.Path(exists=True, file_okay=False, path_type=Path), help="Folder of the Alibaba GPU 2023 pod lists.")
 @click.option("--list", "listed", is_flag=True, help="Name the acceptance sets and the ladder's rungs, then stop.")
+@click.option("--into", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="Also put the tables between this file's marks.")
 @click.option("--json", "as_json", is_flag=True, help="Print figures as JSON instead of tables.")
 def bench(
     peers: bool,
@@ -43,6 +44,7 @@ def bench(
     seeds: int,
     trace: Path | None,
     listed: bool,
+    into: Path | None,
     as_json: bool,
 ) -> int:
     """Measure cost over the proven bound, time and memory on generated workloads with fixed seeds.
@@ -55,32 +57,36 @@ def bench(
     Exit code 1 when a figure misses its limit. Times are wall-clock: run it on an idle machine.
     """
     if peers:
-        return _peers(workloads or WORKLOADS, sizes or (2000, 5000), pools or ("all", "cmr"), repeats, units, as_json)
+        # The chosen pool has no GPUs: the GPU mix is run there only when it is asked for by name.
+        inputs = [(w, n, p) for p in pools or ("all", "cmr") for w in workloads or WORKLOADS for n in sizes or (2000, 5000)]
+        return _peers([i for i in inputs if workloads or (i[0], i[2]) != ("gpu-mix", "cmr")], repeats, units, into, as_json)
     from perf import ladder
 
     if listed:
         click.echo(ladder.listing())
         return 0
-    return ladder.run(sets, seeds=seeds, units=units, trace=trace, rungs=rungs and not sets, acceptance=acceptance, as_json=as_json)
+    return ladder.run(
+        sets, seeds=seeds, units=units, trace=trace, rungs=rungs and not sets, acceptance=acceptance, into=into, as_json=as_json
+    )
 
 
-def _peers(workloads: Sequence[str], sizes: Sequence[int], pools: Sequence[str], repeats: int, units: int | None, as_json: bool) -> int:
-    from perf import sides
+def _peers(inputs: Sequence[tuple[str, int, str]], repeats: int, units: int | None, into: Path | None, as_json: bool) -> int:
+    from perf import measure, sides
 
     done = []
-    for pool in pools:
-        for workload in workloads:
-            for pods in sizes:
-                comparison = sides.compare(workload, pods, pool, repeats=repeats, units=units, tell=_tell)
-                done.append(comparison)
-                if not as_json:
-                    click.echo(sides.text(comparison) + "\n")
+    for workload, pods, pool in inputs:
+        comparison = sides.compare(workload, pods, pool, repeats=repeats, units=units, tell=_tell)
+        done.append(comparison)
+        if not as_json:
+            click.echo(sides.text(comparison) + "\n")
     missed = [f"{c.workload} {c.pods:,} on {sides.POOL_NAMES[c.pool]}: {miss}" for c in done for miss in sides.misses(c)]
     if as_json:
         click.echo(json.dumps([sides.data(c) for c in done], indent=2))
     else:
         click.echo(sides.summary(done))
         click.echo("\n" + ("\n".join(f"missed: {line}" for line in missed) or "every promise kept"))
+    if into:
+        measure.splice(into, "peers", "\n\n".join([sides.summary(done), *map(sides.text, done)]))
     return 1 if missed else 0
 
 

@@ -174,7 +174,17 @@ def listing() -> str:
     return "\n".join([*(f"{line.name:22} {line.title}: {_limits(line)}" for line in LINES), "", *map(_size, RUNGS)])
 
 
-def run(sets: Sequence[str], *, seeds: int, units: int | None, trace: Path | None, rungs: bool, acceptance: bool, as_json: bool) -> int:
+def run(
+    sets: Sequence[str],
+    *,
+    seeds: int,
+    units: int | None,
+    trace: Path | None,
+    rungs: bool,
+    acceptance: bool,
+    into: Path | None = None,
+    as_json: bool = False,
+) -> int:
     """Print the ladder and the acceptance sets; 1 if a limit is missed or a plan breaks a rule."""
     lines = [_line(name) for name in sets] or [line for line in LINES if acceptance and (trace is not None or not line.trace)]
     ladder = [_climb(rung, units) for rung in (RUNGS if rungs else ())]
@@ -185,6 +195,9 @@ def run(sets: Sequence[str], *, seeds: int, units: int | None, trace: Path | Non
         print("\n\n".join(text for text in (_ladder_table(ladder), _acceptance_table(judged)) if text))
         if not sets and acceptance and trace is None:
             print("\nThe Alibaba sets need --trace, the folder of that trace's pod lists.")
+    for name, text in (("ladder", _ladder_table(ladder)), ("acceptance", _acceptance_table(judged))):
+        if into and text:
+            measure.splice(into, name, text)
     return 1 if any(entry["missed"] for entry in judged) or any(entry["broken"] for entry in ladder) else 0
 
 

@@ -9,8 +9,10 @@ import time
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from packer.check import check_plan
+from packer.errors import UsageError
 from packer.model import Plan, Problem, Stage
 from packer.plan import digest
 from packer.solve import Budget, solve
@@ -106,3 +108,15 @@ def table(header: Sequence[str], rows: Iterable[Sequence[str]], *, left: int = 1
         return "| " + " | ".join(cells) + " |"
 
     return "\n".join(written(line) for line in (lines[0], rule, *lines[1:]))
+
+
+def splice(path: Path, name: str, text: str) -> None:
+    """Put ``text`` between the marks ``<!-- name -->`` and ``<!-- /name -->`` of a Markdown file.
+
+    Errors: :class:`UsageError` when the file lacks them.
+    """
+    before, opening, rest = path.read_text(encoding="utf-8").partition(f"<!-- {name} -->\n")
+    _, closing, after = rest.partition(f"<!-- /{name} -->")
+    if not opening or not closing:
+        raise UsageError(f"{path} has no marks <!-- {name} --> and <!-- /{name} -->")
+    path.write_text(f"{before}{opening}\n{text}\n\n{closing}{after}", encoding="utf-8")

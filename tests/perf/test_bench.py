@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -147,3 +148,22 @@ def test_bench_shows_its_help(capsys: pytest.CaptureFixture[str]) -> None:
     """The door from ``packer bench`` passes arguments through."""
     assert bench.main(["--help"]) == 0
     assert "--peers" in capsys.readouterr().out
+
+
+def test_tables_go_between_the_marks_of_a_file(tmp_path: Path) -> None:
+    """Figures in documents are written by the benchmark, so that nobody copies them wrongly; what stands around stays."""
+    page = tmp_path / "page.md"
+    page.write_text("before\n\n<!-- peers -->\nold\n<!-- /peers -->\n\nafter\n", encoding="utf-8")
+    measure.splice(page, "peers", "new")
+    assert page.read_text(encoding="utf-8") == "before\n\n<!-- peers -->\n\nnew\n\n<!-- /peers -->\n\nafter\n"
+    with pytest.raises(UsageError, match="ladder"):
+        measure.splice(page, "ladder", "new")
+
+
+def test_the_page_of_figures_has_all_marks(tmp_path: Path) -> None:
+    """``--into perf/README.md`` finds its places."""
+    page = tmp_path / "README.md"
+    page.write_text((Path(bench.__file__).parent / "README.md").read_text(encoding="utf-8"), encoding="utf-8")
+    for name in ("peers", "acceptance", "ladder"):
+        measure.splice(page, name, f"figures of {name}")
+        assert f"figures of {name}" in page.read_text(encoding="utf-8")
