@@ -14,7 +14,7 @@ import highspy
 import numpy as np
 
 from packer import bound, kernels, pricing
-from packer.arrays import Bins, Certificate, Floats, Ints, Packing, SideRows
+from packer.arrays import Bins, Bools, Certificate, Floats, Ints, Packing, SideRows
 
 UNIT = 20_000_000
 """Work in one unit, counted by the kernels: about 50 ms of one core of 2024."""
@@ -23,9 +23,12 @@ SMOOTHING = 0.7
 DEAR = 64.0
 """What an item costs that no column takes, in units of what the dearest item costs in a bin of its own."""
 COLUMNS_A_ROUND = 60
-EFFORTS = (0, 100_000, 1_000_000, 4_000_000, 10_000_000, 40_000_000, 100_000_000)
-STAGES = ((3e-3, 2), (1e-3, 3), (3e-4, 4), (1e-4, 5), (3e-5, 6), (0.0, 6))
-"""(patterns worth price × (1 + x) are looked for, work on one bin's tree)."""
+MARGINS = (3e-3, 1e-3, 3e-4, 1e-4, 3e-5, 1e-5)
+"""Stages: patterns worth price × (1 + margin) are looked for, and their absence is proven."""
+EFFORT, MOST_EFFORT = 1_000_000, 100_000_000
+"""Work on the tree of one bin kind: at first, and at most. It is quadrupled whenever it was not enough."""
+ENOUGH = 3
+"""Patterns found in trees that end a round; the worst bin kinds come first."""
 DONE = 1e-7
 """Relative gap between LP and bound at which nothing is left to gain but rounding."""
 
@@ -86,7 +89,8 @@ class Generator:
         self.certificate: Certificate | None = None
         self.centre: Duals | None = None
         self.stage, self.smoothing, self.work = 0, SMOOTHING, 0
-        self.effort = 0
+        self.deep, self.closed = False, False
+        self.effort = np.full(len(packing.price), EFFORT, np.int64)
         self.done = not len(packing.price) or not int(packing.count.sum())
         self.lp, self.duals = self.master.solve()
 
@@ -104,32 +108,68 @@ class Generator:
         if self.master.add(*self._price()):
             self.lp, self.duals = self.master.solve()
             self.work += self.master.work
-            self.smoothing = SMOOTHING
-            self.effort = 0
+            self.smoothing, self.deep = SMOOTHING, False
         elif self.smoothing > 0:
             self.smoothing = 0.0
-        elif self.effort < STAGES[self.stage][1]:
-            self.effort, self.smoothing = self.effort + 1, SMOOTHING
+        elif not self.deep:
+            self.smoothing, self.deep = SMOOTHING, True
+        elif self.closed:
+            self.stage, self.smoothing, self.deep = self.stage + 1, SMOOTHING, False
         else:
-            self.stage, self.effort, self.smoothing = self.stage + 1, 0, SMOOTHING
-        self.done = self.stage >= len(STAGES) or self.lp - self.bound <= DONE * self.lp
+            self.smoothing = SMOOTHING
+        self.done = self.stage >= len(MARGINS) or self.lp - self.bound <= DONE * self.lp
 
     def _price(self) -> tuple[Ints, Ints]:
         """Kinds and patterns of negative reduced cost; on the way, a bound."""
         p, side = self.packing, self.side
-        margin, nodes = STAGES[self.stage][0], EFFORTS[self.effort]
         duals = self._smoothed()
         trial = self._trial(duals)
-        values = trial.class_value[:, None] - np.tensordot(trial.side_value, side.coef, 1)
-        target = np.ceil((p.price * (1.0 + margin) + _rent(p, duals)) * trial.scale).astype(np.int64)
-        moved = trial.scale * self.tables.adder
-        tie = max(1, trial.scale >> 13)
-        every = np.ones(len(p.price), np.bool_)
-        self.work += pricing.sweep(
-            self.tables, self.knapsacks, np.ascontiguousarray(values), moved, target, p.count, nodes, tie, self.found, every
-        )
+        values = np.ascontiguousarray(trial.class_value[:, None] - np.tensordot(trial.side_value, side.coef, 1))
+        paid = (p.price + _rent(p, duals)) * float(trial.scale)
+        self._sweep(trial, values, paid * (1.0 + MARGINS[self.stage]), 0, np.ones(len(p.price), np.bool_))
+        if self.deep:
+            self._trees(trial, values, paid)
         self._prove(bound.with_stock_values(p, trial._replace(pattern_bound=self.found.bound.copy())), duals)
         return self._attractive()
+
+    def _sweep(self, trial: Certificate, values: Ints, target: Floats, effort: int, chosen: Bools) -> None:
+        moved = trial.scale * self.tables.adder
+        tie = max(1, trial.scale >> 13)
+        self.work += pricing.sweep(
+            self.tables,
+            self.knapsacks,
+            values,
+            moved,
+            np.ceil(target).astype(np.int64),
+            self.packing.count,
+            effort,
+            tie,
+            self.found,
+            chosen,
+        )
+
+    def _trees(self, trial: Certificate, values: Ints, paid: Floats) -> None:
+        """Search the trees of the bin kinds whose bounds are worst, to find what the heuristics missed or to prove that there is nothing."""
+        margin, got, self.closed = MARGINS[self.stage], 0, True
+        least = np.maximum(paid, 1e-3 * max(1.0, float(paid.max(initial=0.0))))
+        ratio = (self.found.bound - paid) / least
+        for b in np.argsort(-ratio, kind="stable"):
+            if ratio[b] <= margin:
+                break
+            if got >= ENOUGH:
+                self.closed = False
+                break
+            only = np.zeros(len(paid), np.bool_)
+            only[b] = True
+            target = paid + least * margin
+            self._sweep(trial, values, target, int(self.effort[b]), only)
+            got += int(self.found.value[b] > target[b])
+            if self.found.bound[b] > max(target[b], self.found.value[b]) + 2 * max(1, trial.scale >> 13):
+                # What is left open here decides the ratio of the bound: no use in proving more elsewhere.
+                margin = max(margin, float(self.found.bound[b] - paid[b]) / least[b])
+                if self.effort[b] < MOST_EFFORT:
+                    self.effort[b] *= 4
+                    self.closed = False
 
     def _smoothed(self) -> Duals:
         if self.centre is None or self.smoothing == 0.0:
