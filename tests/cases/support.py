@@ -125,14 +125,8 @@ def _affinity(short: Object) -> Object:
     _known("affinity", short, {"node", "with", "apart"})
     out: Object = {}
     if "node" in short:
-        terms = [
-            {
-                "matchExpressions": [
-                    {"key": key, "operator": operator, **({"values": values} if values else {})} for key, operator, *values in term
-                ]
-            }
-            if term
-            else {}
+        terms: list[Object] = [
+            {"matchExpressions": [{"key": key, "operator": operator, "values": values} for key, operator, *values in term]} if term else {}
             for term in short["node"]
         ]
         out["nodeAffinity"] = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from typing import Any
 
 import pytest
 import yaml
@@ -35,7 +34,7 @@ def plan_of(case: Case) -> tuple[Problem, Plan]:
     return problem, solve(problem).plan
 
 
-def named(cases: list[Case]) -> Any:
+def named(cases: list[Case]) -> pytest.MarkDecorator:
     return pytest.mark.parametrize("case", [pytest.param(case, id=case.name) for case in cases])
 
 
