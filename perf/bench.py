@@ -28,6 +28,7 @@ WORKLOADS = ("diverse", "generic", "gpu-mix", "homogeneous", "complementary")
 @click.option("--acceptance/--no-acceptance", default=True, help="Without --peers: the named sets with their limits.")
 @click.option("--seeds", default=10, show_default=True, type=click.IntRange(1), help="Seeds of each acceptance set.")
 @click.option("--trace", type=click.Path(exists=True, file_okay=False, path_type=Path), help="Folder of the Alibaba GPU 2023 pod lists.")
+@click.option("--cpu-time", is_flag=True, help="Count processor seconds, not the wall clock (for a busy machine).")
 @click.option("--list", "listed", is_flag=True, help="Name the acceptance sets and the ladder's rungs, then stop.")
 @click.option("--into", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="Also put the tables between this file's marks.")
 @click.option("--json", "as_json", is_flag=True, help="Print figures as JSON instead of tables.")
@@ -43,6 +44,7 @@ def bench(
     acceptance: bool,
     seeds: int,
     trace: Path | None,
+    cpu_time: bool,
     listed: bool,
     into: Path | None,
     as_json: bool,
@@ -59,23 +61,31 @@ def bench(
     if peers:
         # The chosen pool has no GPUs: the GPU mix is run there only when it is asked for by name.
         inputs = [(w, n, p) for p in pools or ("all", "cmr") for w in workloads or WORKLOADS for n in sizes or (2000, 5000)]
-        return _peers([i for i in inputs if workloads or (i[0], i[2]) != ("gpu-mix", "cmr")], repeats, units, into, as_json)
+        return _peers([i for i in inputs if workloads or (i[0], i[2]) != ("gpu-mix", "cmr")], repeats, units, cpu_time, into, as_json)
     from perf import ladder
 
     if listed:
         click.echo(ladder.listing())
         return 0
     return ladder.run(
-        sets, seeds=seeds, units=units, trace=trace, rungs=rungs and not sets, acceptance=acceptance, into=into, as_json=as_json
+        sets,
+        seeds=seeds,
+        units=units,
+        trace=trace,
+        rungs=rungs and not sets,
+        acceptance=acceptance,
+        cpu=cpu_time,
+        into=into,
+        as_json=as_json,
     )
 
 
-def _peers(inputs: Sequence[tuple[str, int, str]], repeats: int, units: int | None, into: Path | None, as_json: bool) -> int:
+def _peers(inputs: Sequence[tuple[str, int, str]], repeats: int, units: int | None, cpu: bool, into: Path | None, as_json: bool) -> int:
     from perf import measure, sides
 
     done = []
     for workload, pods, pool in inputs:
-        comparison = sides.compare(workload, pods, pool, repeats=repeats, units=units, tell=_tell)
+        comparison = sides.compare(workload, pods, pool, repeats=repeats, units=units, cpu=cpu, tell=_tell)
         done.append(comparison)
         if not as_json:
             click.echo(sides.text(comparison) + "\n")

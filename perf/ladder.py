@@ -111,11 +111,11 @@ def rung_problem(rung: Rung, seed: int = 0) -> Problem:
 # One measurement, in its own process ---------------------------------------------------------------------------------------------
 
 
-def measured(problem: Problem, *, units: int | None, seconds: float | None, limit: float | None, first: bool) -> dict[str, Any]:
+def measured(problem: Problem, *, units: int | None, seconds: float | None, limit: float | None, first: bool, cpu: bool) -> dict[str, Any]:
     """Figures of one solve; ``limit``: the time at which cost and bound are read."""
     measure.warm(problem)
-    quick = measure.run(problem, units=0)
-    solved = measure.run(problem, units=units, seconds=None if units is not None else seconds)
+    quick = measure.run(problem, units=0, cpu=cpu)
+    solved = measure.run(problem, units=units, seconds=None if units is not None else seconds, cpu=cpu)
     memory = measure.peak_memory_mib()
     plan = solved.plan
     final = plan.lower_bound_microusd_per_hour
@@ -142,11 +142,13 @@ def measured(problem: Problem, *, units: int | None, seconds: float | None, limi
 def child(request: dict[str, Any]) -> dict[str, Any]:
     """What the process of one measurement does."""
     if "rung" in request:
-        return measured(rung_problem(Rung(**request["rung"])), units=request["units"], seconds=None, limit=None, first=False)
+        return measured(
+            rung_problem(Rung(**request["rung"])), units=request["units"], seconds=None, limit=None, first=False, cpu=request["cpu"]
+        )
     line = _line(request["line"])
     problem = problem_of(line.name, request["seed"], Path(request["trace"]) if request["trace"] else None)
     seconds = FIRST_PLAN_PROOF_S if line.first else line.seconds
-    return measured(problem, units=request["units"], seconds=seconds, limit=line.seconds, first=line.first)
+    return measured(problem, units=request["units"], seconds=seconds, limit=line.seconds, first=line.first, cpu=request["cpu"])
 
 
 def _line(name: str) -> Line:
@@ -182,13 +184,14 @@ def run(
     trace: Path | None,
     rungs: bool,
     acceptance: bool,
+    cpu: bool = False,
     into: Path | None = None,
     as_json: bool = False,
 ) -> int:
     """Print the ladder and the acceptance sets; 1 if a limit is missed or a plan breaks a rule."""
     lines = [_line(name) for name in sets] or [line for line in LINES if acceptance and (trace is not None or not line.trace)]
-    ladder = [_climb(rung, units) for rung in (RUNGS if rungs else ())]
-    judged = [_judge(line, 1 if line.trace else seeds, units, trace) for line in lines]
+    ladder = [_climb(rung, units, cpu) for rung in (RUNGS if rungs else ())]
+    judged = [_judge(line, 1 if line.trace else seeds, units, trace, cpu) for line in lines]
     if as_json:
         print(json.dumps({"ladder": ladder, "acceptance": judged}, indent=2))
     else:
@@ -201,17 +204,17 @@ def run(
     return 1 if any(entry["missed"] for entry in judged) or any(entry["broken"] for entry in ladder) else 0
 
 
-def _climb(rung: Rung, units: int | None) -> dict[str, Any]:
+def _climb(rung: Rung, units: int | None, cpu: bool) -> dict[str, Any]:
     print(f"ladder: {_size(rung)}", file=sys.stderr, flush=True)
-    return {**asdict(rung), **_ask({"rung": asdict(rung), "units": units})}
+    return {**asdict(rung), **_ask({"rung": asdict(rung), "units": units, "cpu": cpu})}
 
 
-def _judge(line: Line, seeds: int, units: int | None, trace: Path | None) -> dict[str, Any]:
+def _judge(line: Line, seeds: int, units: int | None, trace: Path | None, cpu: bool) -> dict[str, Any]:
     """All seeds of a set, and whether median and worst keep its limits. A plan that came too late counts as infinitely far off."""
     runs = []
     for seed in range(seeds):
         print(f"{line.name}: seed {seed}", file=sys.stderr, flush=True)
-        runs.append(_ask({"line": line.name, "seed": seed, "units": units, "trace": str(trace.resolve()) if trace else None}))
+        runs.append(_ask({"line": line.name, "seed": seed, "units": units, "cpu": cpu, "trace": str(trace.resolve()) if trace else None}))
     gaps = [math.inf if run["overAtLimit"] is None else run["overAtLimit"] for run in runs]
     median, worst, memory = measure.middle(gaps), max(gaps), max(run["memoryMib"] for run in runs)
     missed = []

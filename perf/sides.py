@@ -52,24 +52,35 @@ OURS, OURS_FIRST, OURS_THEN = "Bayplan", "Bayplan, first plan", "Bayplan, at Kar
 
 
 def compare(
-    workload: str, pods: int, pool: str, *, repeats: int = 5, units: int | None = None, seed: int = 0, tell: Callable[[str], None] = print
+    workload: str,
+    pods: int,
+    pool: str,
+    *,
+    repeats: int = 5,
+    units: int | None = None,
+    seed: int = 0,
+    cpu: bool = False,
+    tell: Callable[[str], None] = print,
 ) -> Comparison:
-    """Run all three on one workload. Karpenter's Solve has no time limit here, so that its plan is whole."""
+    """Run all three on one workload. Karpenter's Solve has no time limit here, so that its plan is whole.
+
+    ``cpu``: processor seconds on all sides, Karpenter's garbage collection included.
+    """
     offerings = POOLS[pool]()
     problem = generators.problem(generators.WORKLOADS[workload](pods, seed), offerings, overhead=False)
     measure.warm(problem)
     tell(f"{workload} {pods} on {POOL_NAMES[pool]}: ours")
-    first = [measure.run(problem, units=0) for _ in range(repeats)]
-    ours = [measure.run(problem, units=units) for _ in range(repeats)]
+    first = [measure.run(problem, units=0, cpu=cpu) for _ in range(repeats)]
+    ours = [measure.run(problem, units=units, cpu=cpu) for _ in range(repeats)]
     tell(f"{workload} {pods} on {POOL_NAMES[pool]}: Karpenter")
     theirs = karpenter_peer.run(problem, repeats=repeats)
     tell(f"{workload} {pods} on {POOL_NAMES[pool]}: first fit decreasing")
     ffd_run = ffd.run(problem)
     bound = max(solved.plan.lower_bound_microusd_per_hour for solved in ours)
-    karpenter_seconds = measure.middle(run.seconds for run in theirs)
+    karpenter_seconds = measure.middle(run.cpu_seconds if cpu else run.seconds for run in theirs)
     rows = [
-        _karpenter_row(problem, theirs, bound),
-        _row(problem, FFD, ffd_run.plan, ffd_run.seconds, bound),
+        _karpenter_row(problem, theirs, karpenter_seconds, bound),
+        _row(problem, FFD, ffd_run.plan, ffd_run.cpu_seconds if cpu else ffd_run.seconds, bound),
         _row(problem, OURS_FIRST, first[0].plan, measure.middle(s.seconds for s in first), bound, len({s.digest for s in first})),
         *_then(measure.at(ours[0].plan.stages, karpenter_seconds), karpenter_seconds, bound),
         _row(problem, OURS, ours[0].plan, measure.middle(s.seconds for s in ours), bound, len({s.digest for s in ours})),
@@ -83,10 +94,9 @@ def _row(problem: Problem, planner: str, plan: Plan, seconds: float, bound: int,
     return Row(planner, cost, len(plan.launches), len(plan.unplaced), seconds, over, distinct, measure.broken_rules(problem, plan))
 
 
-def _karpenter_row(problem: Problem, runs: Sequence[PeerRun], bound: int) -> Row:
+def _karpenter_row(problem: Problem, runs: Sequence[PeerRun], seconds: float, bound: int) -> Row:
     """Its median run by cost: input with zones or affinity packs differently every time."""
     typical = sorted(runs, key=lambda run: run.plan.objective_microusd_per_hour)[len(runs) // 2]
-    seconds = measure.middle(run.seconds for run in runs)
     return _row(problem, KARPENTER, typical.plan, seconds, bound, len({run.fingerprint for run in runs}))
 
 

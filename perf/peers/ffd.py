@@ -37,7 +37,7 @@ class _Type:
 
 def run(problem: Problem) -> PeerRun:
     """Pack the waiting pods: each onto the first node that takes it, else onto a new one, of one type after the other."""
-    started = time.perf_counter()
+    started, busy = time.perf_counter(), time.process_time()
     packing = _Packing(problem)
     types = _types(problem)
     while packing.left:
@@ -48,7 +48,7 @@ def run(problem: Problem) -> PeerRun:
         if not packing.first_fit(_decreasing(takers, best.views[0].free), best):
             types.remove(best)
     packing.first_fit(packing.left.values())
-    seconds = time.perf_counter() - started
+    seconds, cpu_seconds = time.perf_counter() - started, time.process_time() - busy
     bought: dict[str, list[str]] = {name: [] for name in packing.launched}
     placements = []
     for pod, node in packing.placed.items():
@@ -57,7 +57,7 @@ def run(problem: Problem) -> PeerRun:
         else:
             placements.append((pod, node))
     launches = [(packing.launched[name].key, tuple(pods)) for name, pods in bought.items()]
-    return PeerRun(peer_plan(problem, launches, dict.fromkeys(packing.left, "no type takes it"), placements), seconds)
+    return PeerRun(peer_plan(problem, launches, dict.fromkeys(packing.left, "no type takes it"), placements), seconds, cpu_seconds)
 
 
 class _Packing:

@@ -87,4 +87,4 @@ def _peer_run(problem: Problem, keys: dict[tuple[str, str, str], OfferingKey], i
     left = {pod.key: item["errors"].get(pod.key, "not reached in time") for pod in problem.pods if pod.key not in placed}
     if item["timedOut"]:
         print(f"Karpenter ran out of its time with {len(left)} pods left", file=sys.stderr)
-    return PeerRun(peer_plan(problem, bought, left), item["seconds"], item["timedOut"])
+    return PeerRun(peer_plan(problem, bought, left), item["seconds"], item["processorSeconds"], item["timedOut"])

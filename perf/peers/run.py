@@ -14,10 +14,11 @@ from packer.model import GroupedReason, Launch, Offering, OfferingKey, Placement
 
 @dataclass(frozen=True, slots=True)
 class PeerRun:
-    """One repeat of a peer: its plan and the seconds that its own algorithm took, set-up left out."""
+    """One repeat of a peer: its plan and the seconds that its own algorithm took by the wall and of a processor, set-up left out."""
 
     plan: Plan
     seconds: float
+    cpu_seconds: float
     timed_out: bool = False
 
     @property

@@ -93,7 +93,7 @@ def test_runs_that_buy_the_same_for_the_same_pods_have_one_fingerprint() -> None
     small, large = (o.key for o in sorted(problem.offerings, key=lambda o: o.key))
     first, second = problem.pods[0].key, problem.pods[1].key
     runs = [
-        PeerRun(peer_plan(problem, bought, {}), 0.0)
+        PeerRun(peer_plan(problem, bought, {}), 0.0, 0.0)
         for bought in ([(large, (first, second))], [(large, (second, first))], [(small, (first,)), (small, (second,))])
     ]
     assert runs[0].fingerprint == runs[1].fingerprint != runs[2].fingerprint

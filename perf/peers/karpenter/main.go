@@ -50,12 +50,13 @@ type answer struct {
 }
 
 type run struct {
-	// SetupSeconds built the topology and the scheduler; Seconds is Solve alone.
-	SetupSeconds float64           `json:"setupSeconds"`
-	Seconds      float64           `json:"seconds"`
-	TimedOut     bool              `json:"timedOut"`
-	Claims       []claim           `json:"claims"`
-	Errors       map[string]string `json:"errors"`
+	// SetupSeconds built the topology and the scheduler; Seconds is Solve alone, by the wall clock, ProcessorSeconds what it computed.
+	SetupSeconds     float64           `json:"setupSeconds"`
+	Seconds          float64           `json:"seconds"`
+	ProcessorSeconds float64           `json:"processorSeconds"`
+	TimedOut         bool              `json:"timedOut"`
+	Claims           []claim           `json:"claims"`
+	Errors           map[string]string `json:"errors"`
 }
 
 // claim is one machine that Karpenter would launch. Options is how many instance types it left to the launch.
