@@ -16,7 +16,19 @@ from packer.arrays import AFFINITY, ANTI, SPREAD, UNLIMITED, Bools, Groups, Ints
 from packer.bins import Bin, Fleet, Opened, build_bins
 from packer.classes import PodClass, gather
 from packer.hosts import ABSENT, HostTable
-from packer.model import ATTACHABLE_PREFIX, PODS, Daemon, HostPort, Node, Offering, Problem, Resources
+from packer.model import (
+    ATTACHABLE_PREFIX,
+    FARGATE,
+    PODS,
+    Daemon,
+    HostPort,
+    Node,
+    Offering,
+    Operator,
+    Problem,
+    Requirement,
+    Resources,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,7 +178,8 @@ class _DaemonTable:
 
     def __init__(self, daemons: Sequence[Daemon], hosts: HostTable, offerings: int, resources: Sequence[str]) -> None:
         self.ordered = ordered = sorted(daemons, key=lambda d: (d.namespace, d.name))
-        fresh = np.arange(hosts.size) < offerings
+        fargate = hosts.requirement(Requirement(FARGATE[0], Operator.IN, (FARGATE[1],)))
+        fresh = (np.arange(hosts.size) < offerings) & ~fargate
         self.runs = np.array([hosts.allows(d.spec) & fresh for d in ordered], np.bool_).reshape(len(ordered), hosts.size)
         takes = np.array([[d.spec.requests.get(r, 1 if r == PODS else 0) for r in resources] for d in ordered], np.int64)
         self.overhead = self.runs.T.astype(np.int64) @ takes.reshape(len(ordered), len(resources))

@@ -32,6 +32,8 @@ GPU_MODEL = PREFIX + "gpu-model"
 GPU_MEMORY = PREFIX + "gpu-memory"
 """As a node label: MiB of one device, an integer."""
 GPU_COUNT = PREFIX + "gpu-count"
+FARGATE = ("eks.amazonaws.com/compute-type", "fargate")
+"""The label of nodes that are one pod each: DaemonSets never run there."""
 UNSCHEDULABLE_TAINT = "node.kubernetes.io/unschedulable"
 
 

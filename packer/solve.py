@@ -20,7 +20,7 @@ from packer.model import Plan, Problem, Stage, Status
 from packer.repair import is_valid, repaired
 from packer.why import unplaced_with_reasons
 
-DEFAULT_UNITS = 64
+DEFAULT_UNITS = 32
 EXACT_PODS = 60
 """Plans of up to so many pods are also tried as one exact model."""
 EXACT_TIME = 2.0
@@ -135,6 +135,8 @@ class _Run:
         self.part = cells.whole(self.packing, self.dense.gang)
         self.generator: columns.Generator | None = None
         self.searcher: search.Search | None = None
+        self.coin = max(1, int(np.gcd.reduce(np.concatenate([self.packing.price, np.unique(self.packing.adder)]), initial=0)))
+        """Every objective is a multiple of this, so the bound may be rounded up to one."""
         self.best = self._measured(search.empty(self.packing))
         self.proof = _Proof()
 
@@ -239,8 +241,9 @@ class _Run:
             certificate = self.proof.certificate
             self.proof = _Proof(allowed=self.best.lost, counts_proven=False, certificate=certificate)
         found = self.generator.run(units)
-        if found.lower_bound > self.proof.bound:
-            self.proof.bound = min(found.lower_bound, self.best.cost)
+        lower = -(-found.lower_bound // self.coin) * self.coin
+        if lower > self.proof.bound:
+            self.proof.bound = min(lower, self.best.cost)
             self.proof.certificate = found.certificate
         self.proof.weights = found.weights[self.lp_index]
         if len(self.lp_side.rhs):
@@ -297,7 +300,7 @@ class _Run:
             self.dense.gang_minimum,
             False,
             sure,
-            EXACT_TIME,
+            EXACT_TIME if self.budget.deadline_s is None else min(EXACT_TIME, self.budget.deadline_s / 8),
             self.best.bins,
         )
 

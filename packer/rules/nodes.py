@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from packer.model import (
+    FARGATE,
     HOSTNAME,
     PODS,
     Daemon,
@@ -73,7 +74,11 @@ def new_node_labels(offering: Offering, name: str = "") -> dict[str, str]:
 
 
 def daemons_for(labels: Labels, taints: Sequence[Taint], daemons: Iterable[Daemon]) -> tuple[Daemon, ...]:
-    """The daemons that run on a new node with these labels and taints: node affinity holds, every hard taint is tolerated."""
+    """The daemons that run on a new node with these labels and taints: node affinity holds, every hard taint is tolerated.
+    None do on Fargate, where each pod has a machine of its own.
+    """
+    if labels.get(FARGATE[0]) == FARGATE[1]:
+        return ()
     full = labels if HOSTNAME in labels else {**labels, HOSTNAME: ""}
     return tuple(d for d in daemons if node_affinity_holds(d.spec, full, None) and not untolerated(d.spec, taints))
 
