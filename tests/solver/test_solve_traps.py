@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections import Counter
 
 import pytest
-from tests.solver.worlds import matching, near, node, offering, pod, pods, problem, spread
 
 from packer.check import check_plan
 from packer.model import HOSTNAME, ZONE, Gang, Plan, PodAffinityTerm, Problem, SpreadConstraint, Status
 from packer.solve import Budget, solve
+from tests.solver.worlds import matching, near, node, offering, pod, pods, problem, spread
 
 
 def planned(given: Problem) -> Plan:

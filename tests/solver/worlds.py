@@ -45,7 +45,9 @@ def pod(name: str, cpu: float = 1, memory: int = 1, **fields: Any) -> Pod:
 def pods(stem: str, count: int, cpu: float = 1, **fields: Any) -> tuple[Pod, ...]:
     """``count`` equal pods."""
     first = pod(f"{stem}-0", cpu, **fields)
-    return tuple(Pod(first.namespace, f"{stem}-{i}", f"uid-{stem}-{i}", first.spec, first.labels, first.priority, first.gang) for i in range(count))
+    return tuple(
+        Pod(first.namespace, f"{stem}-{i}", f"uid-{stem}-{i}", first.spec, first.labels, first.priority, first.gang) for i in range(count)
+    )
 
 
 def node(name: str, cpu: float, zone: str = "z-a", *, holds: tuple[Pod, ...] = (), **fields: Any) -> Node:
