@@ -15,8 +15,9 @@ from packer.model import Placement, Pod, Why
 from packer.rules import Event, State
 
 ROUNDS = 32
-PATIENCE = 8
-"""Rounds without fewer stuck pods than ever before, after which it gives up."""
+PATIENCE, PATIENCE_WITH_FEW = 3, 8
+"""Rounds without fewer stuck pods than ever before, after which it gives up: many of them cannot be helped, a few often can."""
+FEW = 4
 MOST_PODS = 20_000
 """A round costs about 20 µs for each pod."""
 
@@ -41,9 +42,10 @@ def reordered(state: State, ruled: Assigned, counted: Assigned) -> tuple[list[Pl
         if not stuck:
             return attempt.steps, set()
         attempt.undo()
-        patience = PATIENCE if len(stuck) < fewest else patience - 1
+        patience -= 1
         if len(stuck) < fewest:
             best, fewest = Counter(urgent), len(stuck)
+            patience = PATIENCE_WITH_FEW if fewest <= FEW else PATIENCE
         if not patience:
             break
         urgent.update(stuck)
