@@ -249,6 +249,7 @@ class State:
 
     def _forget_counts(self) -> None:
         self._kinds: dict[tuple[int, Signature], Kind] = {}
+        self._kind_of: dict[int, tuple[Pod, Kind]] = {}
         self._tally: dict[Signature, dict[NodeState, int]] = {}
         self._spread_counters: dict[object, SpreadCounter] = {}
         self._term_counters: dict[object, TermCounter] = {}
@@ -257,6 +258,13 @@ class State:
         self._owners: RuleTable[TermCounter] = RuleTable()
 
     def _kind(self, pod: Pod) -> Kind:
+        """The pod's kind. Asked several times for every step, hence remembered by identity; holding the pod keeps its id its own."""
+        known = self._kind_of.get(id(pod))
+        if known is None or known[0] is not pod:
+            known = self._kind_of[id(pod)] = pod, self._find_kind(pod)
+        return known[1]
+
+    def _find_kind(self, pod: Pod) -> Kind:
         if id(pod.spec) not in self._specs:
             self._learn(pod.spec)
         labels = pod.labels
