@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 
 from packer import policy as policies
-from packer.model import Offering, Plan, Pod, Problem
+from packer.model import Limits, Offering, Plan, Pod, Problem
 from packer.order import placement_order
 from packer.rules import State
 from packer.solve import Budget, solve
@@ -96,7 +96,7 @@ def _own_claims(pod: Pod) -> Pod:
 def _may_join(problem: Problem, plan: Plan, key: str, node: str) -> bool:
     """Whether anything of ours, beyond kube-scheduler's rules, keeps the pod off that node: then it is right to leave it out.
 
-    A gang that cannot be complete, nodes that are not ready, and what a policy or the pod itself says of machines and their price.
+    A gang that cannot be complete, nodes that are not ready, and what a policy or the pod itself says of machines, their number and price.
     """
     pod = next(pod for pod in problem.pods if pod.key == key)
     if pod.gang is not None:
@@ -107,9 +107,9 @@ def _may_join(problem: Problem, plan: Plan, key: str, node: str) -> bool:
     offering = _offering(problem, plan, node)
     if offering is None:
         return True
-    most = pod.spec.max_price_microusd_per_hour
-    allowed = bool(policies.allowed(policies.rule_for(problem.policy, pod), offering))
-    return allowed and (most is None or offering.price_microusd_per_hour <= most)
+    rule, most = policies.rule_for(problem.policy, pod), pod.spec.max_price_microusd_per_hour
+    unlimited = any(rule.alternatives[index].limits == Limits() for index, _ in policies.allowed(rule, offering))
+    return unlimited and (most is None or offering.price_microusd_per_hour <= most)
 
 
 def _offering(problem: Problem, plan: Plan, node: str) -> Offering | None:
