@@ -119,7 +119,7 @@ def request(
     raw = raw or Raw()
     waiting = {pod.key: pod for pod in problem.pods}
     resources = sorted({r for pod in problem.pods for r in pod.spec.requests if r.startswith(ATTACHABLE_PREFIX)})
-    nodes = [deepcopy(raw.nodes.get(node.name)) or node_object(node) for node in problem.nodes]
+    nodes = [deepcopy(raw.nodes[node.name]) if node.name in raw.nodes else node_object(node) for node in problem.nodes]
     bound = [_raw_bound(raw, pod, node.name) or _object(pod, node.name) for node in problem.nodes for pod in node.pods]
     for name, offering in sorted(launches.items()):
         nodes.append(_new_node(name, offering))
