@@ -5,10 +5,12 @@ from __future__ import annotations
 from packer.check import check_plan
 from packer.cli.inputs import Request
 from packer.cli.native import silenced
+from packer.cli.output import say
 from packer.cli.progress import Progress
 from packer.errors import BayplanError
 from packer.model import Plan, Problem
 from packer.solve import Budget, Result, solve
+from packer.warm import ensure
 
 SHOWN_VIOLATIONS = 20
 
@@ -20,6 +22,7 @@ class UnsoundPlanError(BayplanError):
 def make_plan(problem: Problem, request: Request, progress: Progress) -> Result:
     """Solve with the request's budget, deadline and seed. Raises UnsoundPlanError with the list of broken rules."""
     progress.say("preparing")
+    ensure(lambda text: say(text, quiet=progress.quiet))
     with silenced():
         result = solve(problem, budget_of(request), progress.on_stage)
     progress.say("checking")

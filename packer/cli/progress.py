@@ -20,6 +20,7 @@ class Progress:
     """
 
     def __init__(self, *, quiet: bool) -> None:
+        self.quiet = quiet
         self._shown: Status | None = None
         if not quiet and sys.stderr.isatty() and os.environ.get("TERM") != "dumb":
             # rich costs 50 ms, which only those who see it should pay.
