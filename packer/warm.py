@@ -19,7 +19,7 @@ FAMILIES = ("search", "bounds")
 def ensure(say: Callable[[str], None]) -> None:
     """Compile unless that was done, or one processor is all there is. A failure is no harm: the solve compiles what it lacks."""
     mark = warm_mark()
-    if mark.exists() or len(os.sched_getaffinity(0)) < 2 or os.environ.get("NUMBA_DISABLE_JIT") == "1":
+    if mark.exists() or _processors() < 2 or os.environ.get("NUMBA_DISABLE_JIT") == "1":
         return
     say("compiling the numerical kernels, once; this takes about a minute")
     command = [sys.executable, "-m", "packer.warm_kernels"]
@@ -36,6 +36,11 @@ def ensure(say: Callable[[str], None]) -> None:
         raise
     mark.parent.mkdir(parents=True, exist_ok=True)
     mark.touch()
+
+
+def _processors() -> int:
+    """Those that this process may use; macOS cannot say, so there all that there are."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 if __name__ == "__main__":
