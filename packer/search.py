@@ -3,7 +3,7 @@
 The search ruins a few bins and recreates them (Schrimpf et al. 2000; for bins of many kinds Gabay and Zaourar's bin-centric greedy, with
 the dual values of column generation as the items' values, perturbed), tops up bins that stay, and gives each new bin the cheapest kind
 that holds its pattern. Work is counted in class-steps, so that equal input, budget and seed give equal plans on any machine; the plan of a
-longer budget extends the path of a shorter one, and only the best plan met is handed out.
+longer budget extends the path of a shorter one.
 """
 
 from __future__ import annotations
@@ -52,12 +52,8 @@ def lost_pods(packing: Packing, rest: Ints) -> Ints:
     return lost
 
 
-def better(packing: Packing, one: Bins, other: Bins) -> bool:
-    """Whether ``one`` beats ``other``: pods placed by tier, then money, then fewer bins."""
-    return _rank(packing, one) < _rank(packing, other)
-
-
-def _rank(packing: Packing, bins: Bins) -> tuple[tuple[int, ...], int, int]:
+def rank(packing: Packing, bins: Bins) -> tuple[tuple[int, ...], int, int]:
+    """Less is better: pods without a place by tier, then money, then bins."""
     return tuple(lost_pods(packing, leftover(packing, bins)).tolist()), cost(packing, bins), int(bins.times.sum())
 
 
@@ -96,25 +92,30 @@ def feasible(packing: Packing, bins: Bins) -> str | None:
     if (leftover(p, bins) < 0).any():
         return "more items placed than there are"
     for row, (b, pattern) in enumerate(zip(bins.kind, bins.pattern, strict=True)):
-        held = np.flatnonzero(pattern)
-        if (pattern < 0).any() or bins.times[row] <= 0:
-            return f"row {row}: negative number"
-        if (pattern @ p.demand > p.cap[b]).any():
-            return f"row {row}: too much for kind {b}"
-        if (pattern > p.most[:, b]).any():
-            return f"row {row}: more of a class than kind {b} may hold"
-        if p.clash[np.ix_(held, held)].any():
-            return f"row {row}: classes that clash"
-        for c in held:
-            if p.needs[c].any() and not p.needs_met[c, b] and not p.needs[c, held].any():
-                return f"row {row}: class {c} lacks what it needs"
-        if p.device_resource >= 0 and not _seats(p, int(b), pattern):
-            return f"row {row}: shares that no devices of kind {b} hold"
+        broken = refusal(p, int(b), pattern)
+        if broken or bins.times[row] <= 0:
+            return f"row {row}, kind {b}: {broken or 'no bins'}"
     for g, stock in enumerate(p.stock):
         if bins.times[p.stock_group[bins.kind] == g].sum() > stock:
             return f"stock group {g}: more bins than there are"
     used = p.limit_use[:, bins.kind] @ bins.times
     return f"limit {int(np.argmax(used > p.limit))} exceeded" if (used > p.limit).any() else None
+
+
+def refusal(packing: Packing, kind: int, pattern: Ints) -> str | None:
+    """Why a bin of the kind cannot hold the pattern, or None."""
+    p, held = packing, np.flatnonzero(pattern)
+    if (pattern < 0).any():
+        return "a negative number"
+    if (pattern @ p.demand > p.cap[kind]).any():
+        return "too much of a resource"
+    if (pattern > p.most[:, kind]).any():
+        return "more of a class than it may hold"
+    if p.clash[np.ix_(held, held)].any():
+        return "classes that clash"
+    if any(p.needs[c].any() and not p.needs_met[c, kind] and not p.needs[c, held].any() for c in held):
+        return "a class without what it needs"
+    return None if p.device_resource < 0 or _seats(p, kind, pattern) else "shares that its devices do not hold"
 
 
 def _seats(packing: Packing, kind: int, pattern: Ints) -> bool:
@@ -142,15 +143,17 @@ def _seats(packing: Packing, kind: int, pattern: Ints) -> bool:
 class Knobs:
     """How the search moves. Tuned on synthetic classes of pods, 1,000 to 100,000 of them, and on Alibaba's GPU trace."""
 
-    largest: int = 8
+    largest: int = 7
     """Bins ruined in a step at most."""
-    tournament: int = 8
+    tournament: int = 12
     """Bins from which the one of least merit is ruined, at most."""
-    noise: float = 0.25
+    noise: float = 0.15
     """Standard deviation of the values' perturbation at most, as a share."""
+    pure: float = 0.3
+    """Probability that values are the duals alone, not a blend with what items cost alone."""
     kinds: int = 20
     """Kinds drawn from the menus at most."""
-    late: float = 0.5
+    late: float = 0.8
     """Probability that bins are opened before others are topped up."""
     slack: float = 0.15
     """… until the best new bin is worth less than its price by a share of at most this."""
@@ -158,10 +161,6 @@ class Knobs:
     """Bins that are tried for a top-up."""
     gate: float = 1.05
     """New bins are right-sized if they cost at most so many times what they replace."""
-    heat: float = 0.3
-    """Annealing: at first a step may cost up to so many mean bins, then less, by the square of the time left in the period."""
-    period: int = 4000
-    """Steps of one annealing, which starts from the best plan."""
 
 
 class Search:
@@ -183,23 +182,23 @@ class Search:
         self.sub = _workspace(self.model)
         self.seed = np.array([1 + (seed * 2654435761 + 12345) % 2147483562, 1 + (seed * 40503 + 67890) % 2147483398], np.int64)
 
-    def run(self, units: int) -> int:
+    def run(self, units: float) -> int:
         """Search for some units of work; the class-steps done. Stops early when the bound is met."""
         target = self.lower_bound - cost(self.packing, self.fixed)
-        done = int(search_moves.run(self.model, self.state, self.sub, self.seed, units * UNIT, target))
+        done = int(search_moves.run(self.model, self.state, self.sub, self.seed, int(units * UNIT), target))
         self.work += done
         return done
 
     @property
     def best(self) -> Bins:
         """The best plan so far, compact."""
-        used = np.flatnonzero(self.state.best_kind >= 0)
-        found = Bins(self.state.best_kind[used], np.ones(len(used), np.int64), self.state.best_pattern[used])
+        used = self.state.live[: self.state.total[0]]
+        found = Bins(self.state.kind[used], np.ones(len(used), np.int64), self.state.pattern[used])
         return compact(concatenate(self.fixed, found))
 
 
-def improve(packing: Packing, start: Bins, weights: Floats, lower_bound: int = 0, budget: int = 8, seed: int = 0) -> tuple[Bins, int]:
-    """The best plan met in ``budget`` units of work from ``start``, and the units spent. Never worse than the start."""
+def improve(packing: Packing, start: Bins, weights: Floats, lower_bound: int = 0, budget: float = 8, seed: int = 0) -> tuple[Bins, int]:
+    """The plan after ``budget`` units of work from ``start``, and the units spent. Never worse than the start."""
     search = Search(packing, start, weights, lower_bound=lower_bound, seed=seed)
     search.run(budget)
     return search.best, -(-search.work // UNIT)
@@ -208,12 +207,12 @@ def improve(packing: Packing, start: Bins, weights: Floats, lower_bound: int = 0
 def complete(packing: Packing, bins: Bins, weights: Floats) -> Bins:
     """Bins for what ``bins`` leaves over, greedily."""
     rest = leftover(packing, bins)
-    stock, limit = _left(packing, bins)
+    stock, limit = left(packing, bins)
     more, _ = kernels.greedy(packing._replace(stock=stock, limit=limit), weights, rest, int(rest.sum()) + 1)
     return concatenate(bins, more)
 
 
-def _left(packing: Packing, bins: Bins) -> tuple[Ints, Ints]:
+def left(packing: Packing, bins: Bins) -> tuple[Ints, Ints]:
     """Stock and limits that a plan leaves."""
     stock, limit = packing.stock.copy(), packing.limit.copy()
     groups = packing.stock_group[bins.kind]
@@ -248,6 +247,7 @@ def _model(packing: Packing, weights: Floats) -> Model:
         stock_group=p.stock_group,
         limit_use=p.limit_use,
         value=value,
+        alone=np.maximum(each, value * (each == 0)),
         worth=worth,
         inverse=inverse,
         by_price=np.argsort(p.price, kind="stable"),
@@ -356,13 +356,12 @@ def _state(m: Model, packing: Packing, fixed: Bins, part: Bins, knobs: Knobs) ->
     bins, whole = expand(part), concatenate(fixed, part)
     classes, slots = len(m.value), len(bins.kind) + len(bins.kind) // 4 + OPENED
     pool = leftover(packing, whole)
-    stock, limit = _left(packing, whole)
+    stock, limit = left(packing, whole)
     kind = np.concatenate([bins.kind, np.full(slots - len(bins.kind), -1, np.int64)])
     pattern = np.zeros((slots, classes), np.int64)
     pattern[: len(bins.kind)] = bins.pattern
     lost = np.zeros(int(m.traits[2]), np.int64)
     np.add.at(lost, m.tier, pool * m.weight)
-    spent = cost(packing, part)
 
     def ints(*shape: int) -> Ints:
         return np.zeros(shape, np.int64)
@@ -378,13 +377,8 @@ def _state(m: Model, packing: Packing, fixed: Bins, part: Bins, knobs: Knobs) ->
         pool=pool,
         stock=stock,
         limit=limit,
-        total=np.array([len(bins.kind), spent, 0, spent, 0, 0], np.int64),
-        lost=np.stack([lost, lost]),
-        best_kind=kind.copy(),
-        best_pattern=pattern.copy(),
-        best_pool=pool.copy(),
-        dirty=ints(slots),
-        is_dirty=np.zeros(slots, np.bool_),
+        total=np.array([len(bins.kind), cost(packing, part), 0, 0], np.int64),
+        lost=lost,
         chosen=ints(slots),
         ruined=ints(slots),
         log=ints(3, 4096),

@@ -24,9 +24,15 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def kernel(function: F) -> F:
-    """Compile without reference counting: the kernels allocate nothing, and counting half a hundred arrays at each call would cost more than
-    the calls."""
-    compiled: F = njit(cache=True, _nrt=False)(function)  # type: ignore[call-overload]
+    """Compile without reference counting: the kernels allocate nothing, and counting dozens of arrays at each call would cost more than the
+    calls."""
+    compiled: F = njit(cache=True, error_model="numpy", _nrt=False)(function)  # type: ignore[call-overload]
+    return compiled
+
+
+def inlined(function: F) -> F:
+    """As ``kernel``, for the one caller that it has: compiled with that, not twice."""
+    compiled: F = njit(cache=True, error_model="numpy", inline="always", _nrt=False)(function)  # type: ignore[call-overload]
     return compiled
 
 
@@ -49,6 +55,8 @@ class Model(NamedTuple):
     limit_use: Ints
     value: Floats
     """[C] > 0: what placing one item is worth (dual values)."""
+    alone: Floats
+    """[C] what an item costs in bins of its own class."""
     worth: Floats
     """[B] > 0: what a bin costs; for a free bin, the value that it can hold."""
     inverse: Floats
