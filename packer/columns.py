@@ -79,7 +79,7 @@ class Generator:
         self.allowed[: len(allowed_unplaced)] = allowed_unplaced
         self.tables = kernels.tables(packing)
         self.knapsacks = pricing.knapsacks(self.tables, packing.count, packing.cell)
-        self.found = pricing.empty_sweep(self.tables, self.knapsacks)
+        self.found = pricing.empty_sweep(self.knapsacks)
         self.bin_of = np.repeat(np.arange(len(packing.price)), np.diff(self.tables.first))
         self.master = Master(packing, side, self.allowed, self._alone())
         self.master.add(*self._lone_patterns())
@@ -133,23 +133,11 @@ class Generator:
         return self._attractive()
 
     def _sweep(self, trial: Certificate, values: Ints, target: Floats, effort: int, chosen: Bools) -> None:
-        moved = trial.scale * self.tables.adder
-        tie = max(1, trial.scale >> 13)
-        self.work += pricing.sweep(
-            self.tables,
-            self.knapsacks,
-            values,
-            moved,
-            np.ceil(target).astype(np.int64),
-            self.packing.count,
-            effort,
-            tie,
-            self.found,
-            chosen,
-        )
+        whole = np.ceil(target).astype(np.int64)
+        self.work += pricing.sweep(self.knapsacks, values, trial.scale, whole, effort, _tie(trial), self.found, chosen)
 
     def _trees(self, trial: Certificate, values: Ints, paid: Floats) -> None:
-        """Search the trees of the bin kinds whose bounds are worst, to find what the heuristics missed or to prove that there is nothing."""
+        """Search the trees of the bin kinds whose bounds are worst, to find what heuristics missed or to prove that there is nothing."""
         margin, got, self.closed = MARGINS[self.stage], 0, True
         least = np.maximum(paid, 1e-3 * max(1.0, float(paid.max(initial=0.0))))
         ratio = (self.found.bound - paid) / least
@@ -164,7 +152,7 @@ class Generator:
             target = paid + least * margin
             self._sweep(trial, values, target, int(self.effort[b]), only)
             got += int(self.found.value[b] > target[b])
-            if self.found.bound[b] > max(target[b], self.found.value[b]) + 2 * max(1, trial.scale >> 13):
+            if self.found.bound[b] > max(target[b], self.found.value[b]) + 2 * _tie(trial):
                 # What is left open here decides the ratio of the bound: no use in proving more elsewhere.
                 margin = max(margin, float(self.found.bound[b] - paid[b]) / least[b])
                 if self.effort[b] < MOST_EFFORT:
@@ -207,8 +195,10 @@ class Generator:
     def _attractive(self) -> tuple[Ints, Ints]:
         """The found patterns of most negative reduced cost for their price, under the LP's own duals."""
         p, duals = self.packing, self.duals
-        got = np.flatnonzero(self.found.value > 0)
-        pattern = self.found.pattern[got]
+        best = np.flatnonzero(self.found.value > 0)
+        more = np.flatnonzero(self.found.kind >= 0)
+        got = np.concatenate([best, self.found.kind[more]])
+        pattern = np.concatenate([self.found.pattern[best], self.found.more[more]])
         value = duals.item[:, None] - np.tensordot(duals.side, self.side.coef, 1)
         paid = p.price + _rent(p, duals)
         reduced = paid[got] - np.einsum("bc,cb->b", pattern, value[:, p.cell[got]] - p.adder[:, got])
@@ -255,6 +245,11 @@ class Duals(NamedTuple):
     """[L]"""
     side: Floats
     """[M]"""
+
+
+def _tie(trial: Certificate) -> int:
+    """Values of patterns this close are not told apart: about a ten-thousandth of a micro-dollar."""
+    return max(1, trial.scale >> 13)
 
 
 def _rent(packing: Packing, duals: Duals) -> Floats:

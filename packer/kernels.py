@@ -519,7 +519,7 @@ def _pair(t: Tables, lo: int, hi: int, worth: Floats, order: Ints, left: Ints, f
                 continue
             if not (t.met[j] or t.needs[d, c] or _needed(t, lo, hi, found, d)) or not _both(t, c, d, room):
                 continue
-            found[j] = put(t, d, 1, room, devices, count)
+            found[j] = put(t, d, min(left[d], 1), room, devices, count)
             found[i] = put(t, c, min(left[c], t.most[i]), room, devices, count)
             if found[i] > 0 and found[j] > 0:
                 return found[i] * worth[i] + found[j] * worth[j]
