@@ -67,10 +67,15 @@ def compact(bins: Bins) -> Bins:
     """Equal rows merged, empty ones dropped, in canonical order: by kind, then by pattern."""
     used = (bins.times > 0) & (bins.pattern.sum(axis=1) > 0)
     rows = np.column_stack([bins.kind[used], bins.pattern[used]])
-    merged, inverse = np.unique(rows, axis=0, return_inverse=True)
-    times = np.zeros(len(merged), np.int64)
-    np.add.at(times, inverse.reshape(-1), bins.times[used])
-    return Bins(np.ascontiguousarray(merged[:, 0]), times, np.ascontiguousarray(merged[:, 1:]))
+    number: dict[bytes, int] = {}
+    # numpy's unique over an axis sorts whole rows as bytes: slow where most are equal.
+    which = np.array([number.setdefault(row.tobytes(), len(number)) for row in rows], np.int64)
+    times = np.zeros(len(number), np.int64)
+    np.add.at(times, which, bins.times[used])
+    merged = np.zeros((len(number), rows.shape[1]), np.int64)
+    merged[which] = rows
+    order = np.lexsort(merged.T[::-1])
+    return Bins(np.ascontiguousarray(merged[order, 0]), times[order], np.ascontiguousarray(merged[order, 1:]))
 
 
 def expand(bins: Bins) -> Bins:
