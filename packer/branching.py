@@ -23,6 +23,8 @@ COARSE, FINE = 1 << 16, 1 << 20
 """Cells of a dynamic programme over one resource, all classes together."""
 COARSE_AFTER, FINE_AFTER = 30_000, 1_500_000
 """Work on a tree after which the one and the other are worth what they cost."""
+PATIENCE = 2_000_000
+"""With a pattern found, the search goes on for as much work again as it took, and so much more."""
 LP_DEPTH = 40
 """Nodes down to this depth solve an LP; deeper ones only after an item was put in."""
 
@@ -93,7 +95,7 @@ def tree(k: Knapsack, cost: Ints, limit: int, lam: Floats, target: int, effort: 
     best, found, work = 0, 0, 20 * k.v.shape[0]
     # Zero, but no literal: for a literal argument numba would compile all that is called once more.
     p = m - r.v.shape[0]
-    next_phase, deep = COARSE_AFTER, False
+    next_phase, deep, patience = COARSE_AFTER, False, 0
     threshold = target + tie
     for d in range(dims):
         if r.room[0, d] < 0:
@@ -121,6 +123,7 @@ def tree(k: Knapsack, cost: Ints, limit: int, lam: Floats, target: int, effort: 
                 threshold = best + tie
                 _pattern(r, m, pool[found % pool.shape[0]])
                 found += 1
+                patience = 2 * work + PATIENCE
             if seats == YES and m > 0:
                 r.x[m - 1] = 0
             cut = True
@@ -137,7 +140,7 @@ def tree(k: Knapsack, cost: Ints, limit: int, lam: Floats, target: int, effort: 
             cut = bound <= threshold
         if not cut:
             bound_at[p] = bound
-            if work > effort:
+            if work > effort or (found > 0 and work > patience):
                 shut = max(shut, _open_bound(r, bound_at, p))
                 break
             if work > next_phase:

@@ -155,7 +155,9 @@ class Generator:
             if self.found.bound[b] > max(target[b], self.found.value[b]) + 2 * _tie(trial):
                 # What is left open here decides the ratio of the bound: no use in proving more elsewhere.
                 margin = max(margin, float(self.found.bound[b] - paid[b]) / least[b])
-                if self.effort[b] < MOST_EFFORT:
+                if self.found.value[b] > target[b]:
+                    self.closed = False
+                elif self.effort[b] < MOST_EFFORT:
                     self.effort[b] *= 4
                     self.closed = False
 

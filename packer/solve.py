@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from packer import cells, columns, cost, integer, kernels, search
+from packer import cells, columns, cost, integer, kernels, rounding, search
 from packer.arrays import Bins, Bools, Certificate, Floats, Packing, SideRows
 from packer.decode import Assignment, decode, launches_of, placements_of
 from packer.dense import Dense, build
@@ -26,8 +26,8 @@ EXACT_PODS = 60
 EXACT_TIME = 2.0
 """Deterministic seconds of CP-SAT for each of its objectives."""
 SPLIT_TIME = 1.0
-FRESH_ROUNDS = 4
-"""Rounds whose search starts from the duals and loads of that round; later ones continue."""
+FIRST_UNITS = 0.25
+"""Search for the first plan that a user waits for, twice."""
 
 OnStage = Callable[[Stage], None]
 
@@ -134,7 +134,7 @@ class _Run:
         self.usable: Bools = self.regimes[-1]
         self.part = cells.whole(self.packing, self.dense.gang)
         self.generator: columns.Generator | None = None
-        self.searcher: search.Search | None = None
+        self.columns: columns.Columns | None = None
         self.coin = max(1, int(np.gcd.reduce(np.concatenate([self.packing.price, np.unique(self.packing.adder)]), initial=0)))
         """Every objective is a multiple of this, so the bound may be rounded up to one."""
         self.best = self._measured(search.empty(self.packing))
@@ -155,10 +155,13 @@ class _Run:
             if self._offer(part, found):
                 self.usable, self.part = usable, part
         self._stage("greedy")
+        if self.budget.units and self._large():
+            self._offer(self.part, rounding.first_plan(self.part.packing, FIRST_UNITS, self.budget.seed))
+            self._stage("first")
 
     def exact_plan(self) -> None:
         """CP-SAT over every way to fill a bin when the problem is small: often the optimum, proven."""
-        if len(self.problem.pods) > EXACT_PODS:
+        if self._large():
             return
         task = self._exact_task()
         loose = None if task is None or self._out_of_time() else integer.exact(task)
@@ -240,7 +243,7 @@ class _Run:
             self.generator = columns.Generator(self.lp_packing, self.lp_side, self._lp_start(), allowed)
             certificate = self.proof.certificate
             self.proof = _Proof(allowed=self.best.lost, counts_proven=False, certificate=certificate)
-        found = self.generator.run(units)
+        found = self.columns = self.generator.run(units)
         lower = -(-found.lower_bound // self.coin) * self.coin
         if lower > self.proof.bound:
             self.proof.bound = min(lower, self.best.cost)
@@ -259,33 +262,54 @@ class _Run:
         return cells.gathered(bins, self.lp_index)
 
     def _search(self, units: int) -> None:
-        """Neighbourhood search in the current part; in the first rounds anew, with better duals and a better split each time."""
+        """Split anew by what the LP says, round its columns, and search from the best there is, with better values each time."""
         self.round += 1
-        if self.searcher is None or self.round <= FRESH_ROUNDS:
-            self._renew_search()
-        assert self.searcher is not None
-        self.searcher.run(units)
-        self._offer(self.part, self.searcher.best)
+        part, start, weights = self._search_from()
+        searcher = search.Search(part.packing, start, weights, lower_bound=self.proof.bound, seed=self.budget.seed + self.round)
+        searcher.run(units)
+        self._offer(part, searcher.best)
 
     def _split(self, usable: Bools, target: Floats) -> cells.Part | None:
         return cells.part_of(self.packing, self.dense.groups, self.dense.gang, usable, target, SPLIT_TIME)
 
-    def _renew_search(self) -> None:
+    def _search_from(self) -> tuple[cells.Part, Bins, Floats]:
         split = cells.has_domains(self.dense.groups)
         part = self.part
         if split and self.proof.load is not None:
             part = self._split(self.usable, self.proof.load) or part
         weights = np.maximum(self.proof.weights[part.first], 1e-3 * kernels.lone_weights(part.packing))
         part, start = self._greedy(part, weights)
-        if (
-            not self._offer(part, start)
-            and self.best.inner is not None
-            and len(self.best.inner.pattern.T) == len(start.pattern.T)
-            and not split
-        ):
-            start = self.best.inner
+        start = self._rounded(part, weights, start)
+        inner = self.best.inner
+        if not self._offer(part, start) and not split and inner is not None and inner.pattern.shape[1] == start.pattern.shape[1]:
+            start = inner
         self.part = part
-        self.searcher = search.Search(part.packing, start, weights, lower_bound=self.proof.bound, seed=self.budget.seed + self.round)
+        return part, start, weights
+
+    def _rounded(self, part: cells.Part, weights: Floats, start: Bins) -> Bins:
+        """The best rounding of the LP's columns, in the part's kinds and items."""
+        if self.columns is None or not len(self.columns.kinds):
+            return start
+        position = {(p.cap[b].tobytes(), int(p.price[b])): b for p in (part.packing,) for b in reversed(range(len(p.price)))}
+        exact = {int(kind): b for b, kind in enumerate(part.kinds)}
+        lp = self.lp_packing
+        kinds = np.array(
+            [exact.get(int(self.lp_kinds[b]), position.get((lp.cap[b].tobytes(), int(lp.price[b])), -1)) for b in self.columns.kinds],
+            np.int64,
+        )
+        known = kinds >= 0
+        return rounding.round_columns(
+            part.packing,
+            kinds[known],
+            self.columns.patterns[known],
+            self.columns.values[known],
+            weights,
+            self.lp_index[part.first],
+            start,
+        )
+
+    def _large(self) -> bool:
+        return len(self.problem.pods) > EXACT_PODS
 
     def _exact_task(self) -> integer.Task | None:
         p, lost = self.packing, self.best.lost
