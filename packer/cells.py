@@ -131,7 +131,7 @@ def part_of(packing: Packing, groups: Groups, gang: Ints, usable: Bools, target:
 
 
 def _only_split(packing: Packing, groups: Groups) -> Split | None:
-    """The split when every domain rule has one domain to use and is content with all its pods there; None when there is a choice to make."""
+    """The split when every domain rule has one domain to use and is content with all its pods there; None when there is a choice."""
     zoned = np.zeros(len(packing.count), np.bool_)
     for q in np.nonzero(~groups.host)[0]:
         carriers = groups.carrier[q]

@@ -53,7 +53,9 @@ SETTINGS: dict[str, Setting] = {
             choices=("auto", "any", "amd64", "arm64"),
         ),
         Setting("policy", "", "file", "empty: every offering, less burstable and fractional-GPU families"),
-        Setting("budget", 32, "work units", "a few seconds for a thousand pods, past which little is won; 0 = the first plan only", least=0),
+        Setting(
+            "budget", 32, "work units", "a few seconds for a thousand pods, past which little is won; 0 = the first plan only", least=0
+        ),
         Setting("deadline", 0.0, "seconds", "0 = none: the same plan every time; a plan that a deadline cut says so", least=0),
         Setting("seed", 0, "integer", "any fixed number makes a plan repeatable", least=0),
         Setting("output", "table", "format", "a person reads it first", choices=("table", "wide", "json", "yaml", "html")),

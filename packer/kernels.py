@@ -6,7 +6,7 @@ Everything here is a total order: ties fall to the lower index, sorts are stable
 plain Python agree to the bit.
 """
 
-# ruff: noqa: SIM110 - numba compiles loops, not generator expressions
+
 
 from __future__ import annotations
 

@@ -26,6 +26,8 @@ EXACT_PODS = 60
 EXACT_TIME = 2.0
 """Deterministic seconds of CP-SAT for each of its objectives."""
 SPLIT_TIME = 1.0
+CLOSE = 2e-5
+"""Relative gap at which more work is not worth anybody's while."""
 FIRST_UNITS = 0.25
 """Search for the first plan that a user waits for, twice."""
 
@@ -201,7 +203,8 @@ class _Run:
             self.truncated = True
             return True
         nothing = len(self.packing.count) == 0 or len(self.packing.price) == 0
-        return nothing or (self.proof.allowed == self.best.lost and self.proof.bound >= self.best.cost and self._counts_proven())
+        close = self.proof.bound >= self.best.cost - int(CLOSE * self.best.cost)
+        return nothing or (self.proof.allowed == self.best.lost and close and self._counts_proven())
 
     def result(self) -> Result:
         """Decode the incumbent, mend what the arrays could not express, and say what is proven."""

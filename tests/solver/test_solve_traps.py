@@ -35,7 +35,7 @@ def test_hostname_spread_of_four_takes_two_nodes_with_two_each() -> None:
 
 
 def test_a_zone_that_the_plan_opens_becomes_a_domain() -> None:
-    """Buying the cheaper half of the pods' room in a second zone would leave that zone short: one zone holds all, or both hold their share."""
+    """Buying part of the pods' room in a second zone would leave that zone short: one zone holds all, or both their share."""
     offers = (offering("a4", 4, 0.20, "z-a"), offering("b1", 1, 0.01, "z-b", available_count=1))
     plan = planned(problem(pods("web", 4, labels={"app": "web"}, spread=spread()), offers))
     assert types(plan) == {"a4": 1}
