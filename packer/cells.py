@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 from packer.arrays import AFFINITY, ANTI, SPREAD, Bins, Bools, Floats, Groups, Ints, Packing, SideRows, empty_side
 from packer.integer import Split, split
 
-MOST_REGIMES = 12
+MOST_REGIMES = 5
+"""Sets of domains that a first plan is tried in."""
 
 
 class Part(NamedTuple):
@@ -112,11 +113,12 @@ def regimes(packing: Packing, groups: Groups) -> list[Bools]:
         for q in np.nonzero(~groups.host)[0]:
             for d in np.unique(groups.domain[q][~packing.existing]):
                 found.append(packing.existing | (groups.domain[q] == d))
+    found.sort(key=lambda mask: -int(mask.sum()))  # stable: the domains with most machines first
     unique: list[Bools] = []
-    for mask in [*found[: MOST_REGIMES - 1], everything]:
-        if not any((mask == other).all() for other in unique):
+    for mask in found:
+        if len(unique) < MOST_REGIMES - 1 and not any((mask == other).all() for other in (*unique, everything)):
             unique.append(mask)
-    return unique
+    return [*unique, everything]
 
 
 def part_of(packing: Packing, groups: Groups, gang: Ints, usable: Bools, target: Floats, deterministic_time: float) -> Part | None:

@@ -248,6 +248,8 @@ def _relaxed(packing: Packing, items: Sequence[Item], classes: Sequence[PodClass
     )
     for i, item in enumerate(items):
         claims = set(classes[item.parts[0][0]].spec.exclusive_claims)
+        if not claims:
+            continue
         users = [c for c, pods in enumerate(classes) if claims & set(pods.spec.exclusive_claims)]
         if len(users) > 1:
             out.demand[i] = demand[users].min(0)

@@ -16,6 +16,9 @@ from packer.classes import AllOf, Matcher, PodClass, affinity_matcher, spread_ma
 from packer.hosts import ABSENT, HostTable
 from packer.model import HOSTNAME, Daemon, Node, Pod
 
+ABSENT_VALUE = "\0"
+"""Stands for a label that a pod lacks: no label value equals it."""
+
 
 @dataclass(slots=True)
 class PodRule:
@@ -113,7 +116,7 @@ def gather(
             if c not in rule.carriers:
                 rule.carriers.append(c)
     for rule in rules.values():
-        rule.members = [c for c, pods in enumerate(classes) if rule.matcher.matches(pods.namespace, pods.labels)]
+        rule.members = _members(rule.matcher, classes)
         held = running.matches(rule.matcher, terminating=rule.kind != SPREAD)
         rule.held = {host: n for host, n in held.items() if rule.counts[host]}
         for daemon, runs in daemons:
@@ -122,6 +125,20 @@ def gather(
                     rule.daemons[host] = rule.daemons.get(host, 0) + 1
     found = list(rules.values())
     return found, _blocked(classes, found, hosts, running, offerings)
+
+
+def _members(matcher: Matcher | AllOf, classes: Sequence[PodClass]) -> list[int]:
+    """Classes whose pods count; classes that look alike to the selectors are asked about once."""
+    keys = sorted({requirement.key for selector in matcher.selectors for requirement in selector.requirements})
+    known: dict[tuple[str, ...], bool] = {}
+    members = []
+    for c, pods in enumerate(classes):
+        look = (pods.namespace, *(pods.labels.get(key, ABSENT_VALUE) for key in keys))
+        if look not in known:
+            known[look] = matcher.matches(pods.namespace, pods.labels)
+        if known[look]:
+            members.append(c)
+    return members
 
 
 def _blocked(classes: Sequence[PodClass], rules: Sequence[PodRule], hosts: HostTable, running: Running, offerings: int) -> Bools:

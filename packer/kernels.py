@@ -6,8 +6,6 @@ Everything here is a total order: ties fall to the lower index, sorts are stable
 plain Python agree to the bit.
 """
 
-
-
 from __future__ import annotations
 
 from typing import NamedTuple
