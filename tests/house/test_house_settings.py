@@ -71,3 +71,11 @@ def test_variables_of_a_kubernetes_service_are_no_settings() -> None:
              "BAYPLAN_PORT_80_TCP": "tcp://10.0.0.1:80", "BAYPLAN_PORT_80_TCP_ADDR": "10.0.0.1",
              "BAYPLAN_WEBHOOK_SERVICE_PORT_HTTPS": "443"}  # fmt: skip
     assert {setting.origin for setting in effective(environ=links).values()} == {"default"}
+
+
+def test_the_command_line_and_the_library_spend_the_same() -> None:
+    """The same input through either must give the same plan."""
+    from packer.solve import Budget
+
+    assert SETTINGS["budget"].default == Budget().units
+    assert SETTINGS["seed"].default == Budget().seed
