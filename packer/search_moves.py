@@ -405,7 +405,7 @@ def step(m: Model, st: State, s: Sub, seed: Ints) -> int:
         s.lean[floor] = 1.0 - st.knobs[SLACK] * draw(seed) if late and phase == 0 else 0.0
         if opened >= 0:
             opened, fills = recreate(m, s, k, kinds, st.stock, st.limit, opened)
-            work += fills * k
+            work += fills * k * (2 if m.traits[DEVICE] >= 0 else 1)
     accept = False
     new = added
     if opened >= 0 and n - count + opened <= st.kind.shape[0]:
