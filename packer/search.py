@@ -227,7 +227,9 @@ def left(packing: Packing, bins: Bins) -> tuple[Ints, Ints]:
 
 def _model(packing: Packing, weights: Floats) -> Model:
     """The kernels' view of a packing: arrays made contiguous, values made positive, kinds rated."""
-    arrays: dict[str, Any] = {name: np.require(f, requirements="CW") for name, f in packing._asdict().items() if isinstance(f, np.ndarray)}
+    arrays: dict[str, Any] = {
+        name: np.require(f, requirements=["C", "W"]) for name, f in packing._asdict().items() if isinstance(f, np.ndarray)
+    }
     p = packing._replace(**arrays)
     each, lone, most = _alone(p)
     value = np.maximum(np.maximum(np.asarray(weights, np.float64), 1e-3 * each), 1e-6)
