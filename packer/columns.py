@@ -103,6 +103,12 @@ class Generator:
                 on_progress(self.lp, self.bound, self.work // UNIT)
         return self._columns()
 
+    def learn(self, bins: Bins) -> None:
+        """Take a plan's patterns as columns: what a search found is news to the LP, and its values improve at once."""
+        if len(bins.kind) and not self.done and self.master.add(bins.kind, bins.pattern):
+            self.lp, self.duals = self.master.solve()
+            self.work += self.master.work
+
     def _round(self) -> None:
         """Price once, add what is found, solve the master LP again."""
         if self.master.add(*self._price()):

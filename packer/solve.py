@@ -189,13 +189,26 @@ class _Run:
         return not len(self.dense.groups.kind) or is_valid(self.problem, self.dense, decode(self.dense, bins))
 
     def improve(self, units: int) -> None:
-        """One round: columns and bound, then search, half of the work each."""
-        self._bound(max(1, units // 2))
+        """One round: columns and bound, then search, each with the share of the work that it has to win."""
+        share = self._share_of_columns() * units
+        self._bound(max(1, round(share)))
         self._stage("columns")
         if not self.finished():
-            self._search(max(1, units - units // 2))
+            self._search(max(0.5, units - share))
             self._stage("search")
+            if self.generator is not None:
+                self.generator.learn(self._lp_start())
         self.work += units
+
+    def _share_of_columns(self) -> float:
+        """Of the gap between plan and bound, the part below the LP is for column generation to close, the part above for the search."""
+        found = self.columns
+        if found is None:
+            return 0.5
+        if found.done:
+            return 0.0
+        below, above = found.lp - self.proof.bound, self.best.cost - found.lp
+        return min(max(below / max(below + above, 1.0), 0.2), 0.9)
 
     def finished(self) -> bool:
         """Nothing left to win, or the safety deadline has struck."""
@@ -264,7 +277,7 @@ class _Run:
         bins = Bins(position[self.best.bins.kind[known]], self.best.bins.times[known], self.best.bins.pattern[known])
         return cells.gathered(bins, self.lp_index)
 
-    def _search(self, units: int) -> None:
+    def _search(self, units: float) -> None:
         """Split anew by what the LP says, round its columns, and search from the best there is, with better values each time."""
         self.round += 1
         part, start, weights = self._search_from()
