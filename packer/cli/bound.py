@@ -6,11 +6,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from packer.cli.inputs import Request
 from packer.cli.native import silenced
 from packer.cli.planning import budget_of
 from packer.cli.progress import Progress
 from packer.config import effective
+from packer.dense import build
 from packer.model import Plan, Problem
 from packer.recheck import check_bound
 from packer.solve import Result, solve
@@ -36,10 +39,16 @@ def prove(plan: Plan, problem: Problem, flags: Mapping[str, Any], *, quiet: bool
     with Progress(quiet=quiet) as progress, silenced():
         result = solve(problem, budget_of(request), progress.on_stage)
         progress.say("proving the bound")
-        return _proof(plan, result)
+        return _proof(plan, result, _coin(problem))
 
 
-def _proof(plan: Plan, result: Result) -> Proof:
+def _coin(problem: Problem) -> int:
+    """What every objective is a multiple of, so that a bound may be rounded up to one: the greatest common divisor of what is paid."""
+    packing = build(problem).packing
+    return max(1, int(np.gcd.reduce(np.concatenate([packing.price, packing.adder.ravel()]), initial=0)))
+
+
+def _proof(plan: Plan, result: Result, coin: int) -> Proof:
     claimed = plan.lower_bound_microusd_per_hour
     if len(plan.unplaced) > sum(result.allowed_unplaced):
         return Proof(
@@ -55,8 +64,8 @@ def _proof(plan: Plan, result: Result) -> Proof:
             claimed, again, f"The bound comes from an exact model; CP-SAT, asked again, proves {an_hour(again)} of {an_hour(claimed)}."
         )
     found = check_bound(result.packing, result.side, result.certificate, result.allowed_unplaced, claimed)
-    proven = found.bound if not found.faults else 0
-    if not found.proven:
+    proven = 0 if found.faults else -(-found.bound // coin) * coin
+    if proven < claimed:
         faults = "; ".join(found.faults[:3]) or f"the dual values prove {an_hour(proven)}"
         return Proof(claimed, min(proven, claimed - 1), f"The bound of {an_hour(claimed)} is not proven: {faults}.")
     return Proof(
