@@ -25,8 +25,10 @@ COARSE_AFTER, FINE_AFTER = 30_000, 1_500_000
 """Work on a tree after which the one and the other are worth what they cost."""
 PATIENCE = 2_000_000
 """With a pattern found, the search goes on for as much work again as it took, and so much more."""
-LP_DEPTH = 40
-"""Nodes down to this depth solve an LP; deeper ones only after an item was put in."""
+
+
+FEW = 6
+"""With no more classes left than that, a node does without an LP of its own; so do nodes where nothing was put in."""
 
 
 class Tree(NamedTuple):
@@ -79,9 +81,9 @@ class Grids(NamedTuple):
 def tree(k: Knapsack, cost: Ints, limit: int, lam: Floats, target: int, effort: int, tie: int, pool: Ints) -> tuple[int, int, int, int]:
     """Look for patterns worth more than ``target``. Returns (best value or 0, proven bound, patterns found, work done).
 
-    ``cost``, ``limit``, ``lam``: the root's surrogate row and multipliers. ``pool`` [P, n]: the patterns found, each better than the one
-    before; the i-th is in row i modulo P. Values within ``tie`` are not told apart. Searched through, the bound is at most
-    max(target, best) + tie; else it is that of the nodes left open.
+    ``cost``, ``limit``, ``lam``: the root's surrogate row and multipliers. ``pool`` [P, n]: row 0 is the best pattern, the others are
+    the last ones found that make at least half of the best one's gain over the target. Values within ``tie`` are not told apart.
+    Searched through, the bound is at most max(target, best) + tie; else it is that of the nodes left open.
     """
     top = top_bound(k.v, cost, k.upper, limit)
     r, shut = _open(k, cost, limit, top, target)
@@ -119,11 +121,13 @@ def tree(k: Knapsack, cost: Ints, limit: int, lam: Floats, target: int, effort: 
             seats = _seats(k, r, m)
             bound = r.worth[m] if seats != NO else 0
             if seats == YES and r.worth[m] > threshold:
-                best = int(r.worth[m])
-                threshold = best + tie
-                _pattern(r, m, pool[found % pool.shape[0]])
+                _pattern(r, m, pool[1 + found % (pool.shape[0] - 1)])
                 found += 1
-                patience = 2 * work + PATIENCE
+                if r.worth[m] > best:
+                    best = int(r.worth[m])
+                    threshold = best + min(tie, -(best - target) // 8)
+                    _pattern(r, m, pool[0])
+                    patience = 2 * work + PATIENCE
             if seats == YES and m > 0:
                 r.x[m - 1] = 0
             cut = True
@@ -132,7 +136,7 @@ def tree(k: Knapsack, cost: Ints, limit: int, lam: Floats, target: int, effort: 
             if bound > threshold and above[p] >= 0:
                 bound = min(bound, _row_bound(slopes[above[p]], rows[above[p]], r, p))
             work += 10 + 3 * dims
-            if bound > threshold and (p <= LP_DEPTH or r.x[p - 1] > 0):
+            if bound > threshold and (p == 0 or (r.x[p - 1] > 0 and m - p > FEW)):
                 below, spent = _rest_bound(r, p, slopes[p], rows[p])
                 bound = min(bound, below)
                 above[p] = p

@@ -16,6 +16,10 @@ SWAPS = 3_000_000
 """Work of a local search, at most."""
 
 
+DUAL_FEASIBLE = (1, 2, 3)
+"""Parameters k of the dual-feasible functions for devices."""
+
+
 class Knapsacks(NamedTuple):
     """The pricing problems of all bin kinds; N entries as in ``Tables``, resources D those of the packing and surrogate ones (devices)."""
 
@@ -67,7 +71,7 @@ class Sweep(NamedTuple):
 def knapsacks(t: Tables, count: Ints, cell: Ints) -> Knapsacks:
     """The pricing problems of all bin kinds."""
     upper = np.minimum(t.most, count[t.item])
-    demand, cap = t.demand, t.cap
+    demand, cap = _with_dual_feasible_rows(t)
     none = np.zeros(0, np.int64)
     shared = t.device[0] >= 0
     return Knapsacks(
@@ -84,6 +88,25 @@ def knapsacks(t: Tables, count: Ints, cell: Ints) -> Knapsacks:
         devices=np.ascontiguousarray(t.cap[:, t.device[0]]) if shared else none,
         size=int(t.device[1]),
     )
+
+
+def _with_dual_feasible_rows(t: Tables) -> tuple[Ints, Ints]:
+    """Demand and room, with rows that hold because a share sits on one device.
+
+    A dual-feasible function f has Σ f(share) ≤ 1 on each device; here u^(k) of Fekete and Schepers (2001), times k·(k + 1) to be whole: a
+    share s with (k + 1)·s / size = i whole counts
+    i / (k + 1), any other ⌊(k + 1)·s / size⌋ / k. Whole devices count 1 each.
+    """
+    demand, cap, size = t.demand, t.cap, int(t.device[1])
+    if t.device[0] < 0:
+        return demand, cap
+    share, devices = demand[:, t.device[0]], cap[:, t.device[0]]
+    for k in DUAL_FEASIBLE:
+        parts, rest = np.divmod((k + 1) * share, size)
+        row = np.where(share > size, share // size * k * (k + 1), np.where(rest == 0, parts * k, parts * (k + 1)))
+        room = -(-devices // size) * k * (k + 1)
+        demand, cap = np.column_stack([demand, row]), np.column_stack([cap, room])
+    return np.ascontiguousarray(demand), np.ascontiguousarray(cap)
 
 
 def empty_sweep(k: Knapsacks) -> Sweep:
@@ -152,16 +175,16 @@ def sweep(k: Knapsacks, values: Ints, scale: int, target: Ints, effort: int, tie
         out.value[b] = best
         if effort <= 0 or best >= top - tie:
             continue
-        pool = np.zeros((8, n), np.int64)
+        pool = np.zeros((17, n), np.int64)
         value, bound, found, spent = tree(problem, cost, limit, lam, max(best, target[b]), effort, tie, pool)
         work += spent
         out.bound[b] = min(top, max(bound, best))
         out.value[b] = max(best, value)
-        for i in range(max(0, found - 8), found):
-            if i == found - 1:
-                _write(out.pattern[b], pool[i % 8], k, b)
-            elif extra < out.kind.shape[0]:
-                _write(out.more[extra], pool[i % 8], k, b)
+        if found > 0:
+            _write(out.pattern[b], pool[0], k, b)
+        for i in range(min(found, 16)):
+            if extra < out.kind.shape[0]:
+                _write(out.more[extra], pool[1 + i], k, b)
                 out.kind[extra] = b
                 extra += 1
     return work
