@@ -30,6 +30,9 @@ from packer.model import (
     Resources,
 )
 
+MOST_CLIQUES = 8
+"""Resources that anti-affinity may add; each costs time in every kernel."""
+
 
 @dataclass(frozen=True, slots=True)
 class Item:
@@ -108,8 +111,13 @@ def build(problem: Problem, *, glued: bool = True) -> Dense:
     needs = np.zeros((len(classes), len(classes)), np.bool_)
     needs_met = np.zeros((len(classes), len(opened.bins)), np.bool_)
     glue: list[set[int]] = []
+    cliques = _cliques(pod_rules, count)
+    for rule in cliques:
+        per_pod[rule.carriers] = np.minimum(per_pod[rule.carriers], 1)
+        relaxed[rule.carriers] = np.minimum(relaxed[rule.carriers], 1)
+    demand, opened.cap = _with_cliques(demand, opened.cap, cliques)
     for rule in pod_rules:
-        if rule.per_host:
+        if rule.per_host and not any(rule is clique for clique in cliques):
             _apply_host_rule(
                 rule, count, opened.host_of, len(offerings), per_pod, relaxed, clash, needs, needs_met, glue if glued else None
             )
@@ -272,6 +280,26 @@ def _claims(classes: Sequence[PodClass], nodes: Sequence[Node], alone: Ints) -> 
             count[c] = 0 if claims & taken else min(1, count[c])
             taken |= claims
     return count, np.array([len(c.pods) for c in classes], np.int64) - count
+
+
+def _cliques(pod_rules: Sequence[groups.PodRule], count: Ints) -> list[groups.PodRule]:
+    """Anti-affinity among several classes that all carry it: at most one pod of them all in a bin. The largest few are told to the solver
+    as a resource of which each bin has one, which bounds see as well; clashes between classes they would not."""
+
+    def mutual(rule: groups.PodRule) -> bool:
+        return rule.per_host and rule.kind == ANTI and len(rule.carriers) > 1 and sorted(rule.carriers) == sorted(rule.members)
+
+    found = [rule for rule in pod_rules if mutual(rule)]
+    return sorted(found, key=lambda rule: -int(count[rule.carriers].sum()))[:MOST_CLIQUES]
+
+
+def _with_cliques(demand: Ints, cap: Ints, cliques: Sequence[groups.PodRule]) -> tuple[Ints, Ints]:
+    """One more resource for each clique."""
+    for rule in cliques:
+        takes = np.zeros((len(demand), 1), np.int64)
+        takes[rule.carriers] = 1
+        demand, cap = np.hstack([demand, takes]), np.hstack([cap, np.ones((len(cap), 1), np.int64)])
+    return demand, cap
 
 
 def _apply_host_rule(
