@@ -90,6 +90,12 @@ def an_hour(micro: int) -> str:
     return f"{money(micro)}/h"
 
 
+def bound_an_hour(objective: int, bound: int) -> str:
+    """The bound like other amounts, but never rounded up to the objective: what is not proven is not printed as if it were."""
+    text = an_hour(bound)
+    return text if objective == bound or text != an_hour(objective) else f"${bound // 1_000_000}.{bound % 1_000_000:06d}/h"
+
+
 def a_month(micro: int) -> str:
     """What an hourly price comes to in a month of 730 hours, in whole dollars (cents below ten)."""
     month = micro * HOURS_A_MONTH

@@ -41,7 +41,7 @@ def check(plan: str, bound: bool, quiet: bool, output: str | None, files: tuple[
         violations = [{"code": str(item.code), "message": item.message, "subject": item.subject} for item in broken]
         print_data({"valid": not broken, "violations": violations, **({"bound": _data(proof)} if proof else {})}, output)
     else:
-        click.echo(violations_text(broken, terminal_style()), nl=False)
+        click.echo(violations_text(broken, terminal_style()))
         if proof:
             click.echo(proof.text)
     return 1 if broken or (proof and not proof.holds) else 0

@@ -21,7 +21,7 @@ def read_sources(files: Iterable[str]) -> Iterator[Source]:
     """
     names = list(files)
     if not names:
-        raise UsageError("no input; give -f FILE, or pipe it in: kubectl get pods,nodes -A -o json | packer solve -f -")
+        raise UsageError("no input; give -f FILE, or -f - to read standard input: kubectl get pods,nodes -A -o json | packer … -f -")
     if names.count(STDIN) > 1:
         raise UsageError("standard input can be read once; give -f - only once")
     for name in names:

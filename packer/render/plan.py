@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from packer.model import GroupedReason, Notice, Plan, Problem, Skipped, Status, Unplaced
 from packer.render.text import PLAIN, Column, Ink, Style, block, clean, facts, heading, table, wrapped
 from packer.summary import NodeGroup, Share, Summary, TypeUse, summarize, workload_of
-from packer.words import a_month, amount, an_hour, count, gap_words, listed, money, percent, short
+from packer.words import a_month, amount, an_hour, bound_an_hour, count, gap_words, listed, money, percent, short
 
 _MOST_WORKLOADS = 3
 
@@ -136,7 +136,7 @@ def _existing_table(summary: Summary, style: Style, most: int | None) -> list[st
         rows.append([node.name, node.instance_type, node.zone, *fills, f"{len(node.pods):,}"])
     lines = table(columns, rows, style)
     if most is not None and len(nodes) > most:
-        lines.append(f"  and {len(nodes) - most:,} more: packer solve -o wide")
+        lines.append(f"  and {len(nodes) - most:,} more: packer solve -f … -o wide")
     return lines
 
 
@@ -147,7 +147,8 @@ def money_lines(summary: Summary, style: Style = PLAIN) -> list[str]:
     if objective != cost:
         pairs.append(("Objective", f"{an_hour(objective)}: cost with fees, penalties, spot risk and durations as the policy weighs them"))
     if objective or bound:
-        pairs.append(("Bound", f"{an_hour(bound)}: no plan that places as many pods costs less"))
+        least = "costs less" if objective == cost else "has a lower objective"
+        pairs.append(("Bound", f"{bound_an_hour(objective, bound)}: no plan that places as many pods {least}"))
         pairs.append(("Quality", gap_words(objective, bound)))
     if summary.truncated:
         pairs.append(("Truncated", "a deadline cut the search; the same input may give another plan next time"))
@@ -187,8 +188,8 @@ def unplaced_lines(problem: Problem, unplaced: tuple[Unplaced, ...], style: Styl
         for reason in reasons:
             lines.extend(wrapped(reason_text(reason), style, indent=4, hang=2))
     if most is not None and len(groups) > most:
-        lines.append(f"  and {sum(len(keys) for _, keys, _ in groups[most:]):,} more pods: packer solve -o wide")
-    lines.append(f"  What would place it: packer explain {clean(groups[0][1][0])}")
+        lines.append(f"  and {sum(len(keys) for _, keys, _ in groups[most:]):,} more pods: packer solve -f … -o wide")
+    lines.append(f"  What would place it: packer explain {clean(groups[0][1][0])} -f …")
     return lines
 
 
@@ -214,5 +215,5 @@ def notice_lines(notices: tuple[Notice, ...], style: Style = PLAIN, *, most: int
     for notice in notices[:most]:
         lines.extend(wrapped(f"{notice.reason}: {notice.message}", style, hang=2))
     if most is not None and len(notices) > most:
-        lines.append(f"  and {len(notices) - most:,} more: packer solve -o wide")
+        lines.append(f"  and {len(notices) - most:,} more: packer solve -f … -o wide")
     return lines

@@ -10,7 +10,7 @@ from packer.model import Plan, Problem
 from packer.render.plan import alike, reason_text
 from packer.report.markup import Html, el, join
 from packer.summary import Summary
-from packer.words import a_month, an_hour, count, gap_words, listed, percent_up
+from packer.words import a_month, an_hour, bound_an_hour, count, gap_words, listed, percent_up
 
 ANCHORS = (
     ("summary", "Summary"),
@@ -83,7 +83,7 @@ def _quality(objective: int, bound: int) -> tuple[str, str]:
         return "Unknown", gap_words(objective, bound)
     return (
         f"≤ {percent_up(objective - bound, bound)} over",
-        f"{gap_words(objective, bound)}; no plan of as many pods costs less than {an_hour(bound)}",
+        f"{gap_words(objective, bound)}; no plan of as many pods can be below {bound_an_hour(objective, bound)}",
     )
 
 
@@ -112,7 +112,7 @@ def unplaced(problem: Problem, plan: Plan) -> Html:
                 f"and {sum(len(keys) for _, keys, _ in groups[_MOST_UNPLACED:]):,} more pods of {len(groups) - _MOST_UNPLACED:,} workloads",
             )
         )
-    hint = el("p", "What would place a pod: ", el("code", f"packer explain {groups[0][1][0]}"), class_="note")
+    hint = el("p", "What would place a pod: ", el("code", f"packer explain {groups[0][1][0]} -f INPUT"), class_="note")
     return section(
         "unplaced",
         f"Unplaced: {count(len(plan.unplaced), 'pod')}",
