@@ -16,6 +16,8 @@ from packer.classes import AllOf, Matcher, PodClass, affinity_matcher, spread_ma
 from packer.hosts import ABSENT, HostTable
 from packer.model import HOSTNAME, Daemon, Node, Pod
 
+MOST_SKEW = 2**31 - 1
+"""Kubernetes keeps maxSkew and minDomains as int32; more never binds."""
 ABSENT_VALUE = "\0"
 """Stands for a label that a pod lacks: no label value equals it."""
 
@@ -104,7 +106,16 @@ def gather(
             identity = (SPREAD, constraint.topology_key, matcher, constraint.max_skew, constraint.min_domains, counts.tobytes())
             rule = rules.setdefault(
                 identity,
-                PodRule(SPREAD, constraint.topology_key, matcher, [], [], counts, constraint.max_skew, constraint.min_domains),
+                PodRule(
+                    SPREAD,
+                    constraint.topology_key,
+                    matcher,
+                    [],
+                    [],
+                    counts,
+                    min(constraint.max_skew, MOST_SKEW),
+                    min(constraint.min_domains, MOST_SKEW),
+                ),
             )
             rule.carriers.append(c)
         sought = affinity_matcher(spec, pods.namespace)

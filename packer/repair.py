@@ -37,8 +37,12 @@ def repaired(problem: Problem, dense: Dense, assignment: Assignment) -> Assignme
         if not refused and (not waiting or last):
             return assignment
         assignment = _placed_again(problem, dense, _without(assignment, refused), refused, order)
-    order = placement_order(problem, _draft(dense, assignment))
-    return _without(assignment, {refusal.pod for refusal in order.refusals})
+    while True:
+        # Taking a pod off can leave others without their company; each turn takes at least one more.
+        refused = {refusal.pod for refusal in placement_order(problem, _draft(dense, assignment)).refusals}
+        if not refused:
+            return assignment
+        assignment = _without(assignment, refused)
 
 
 def is_valid(problem: Problem, dense: Dense, assignment: Assignment) -> bool:

@@ -135,6 +135,23 @@ def test_spread_selector_that_misses_its_own_pods() -> None:
     assert not planned(problem(waiting, offers)).unplaced
 
 
+@pytest.mark.parametrize("key", [HOSTNAME, ZONE])
+def test_two_groups_that_wait_for_each_other_never_start(key: str) -> None:
+    """Each wants a pod of the other to be there first; nothing is bought, and the judge has nothing to refuse."""
+    waiting = (
+        *pods("a", 3, labels={"app": "a"}, affinity=near(key, app="b")),
+        *pods("b", 3, labels={"app": "b"}, affinity=near(key, app="a")),
+    )
+    plan = planned(problem(waiting, (offering("c4", 4, 0.10),)))
+    assert plan.status is Status.INFEASIBLE
+
+
+def test_a_skew_beyond_any_integer_of_the_machine() -> None:
+    """It never binds; nothing overflows."""
+    plan = planned(problem(pods("web", 3, labels={"app": "web"}, spread=spread(HOSTNAME, 10**30)), (offering("c4", 4, 0.10),)))
+    assert types(plan) == {"c4": 1}
+
+
 @pytest.mark.parametrize("count", [2, 3])
 def test_zone_anti_affinity_allows_one_a_zone(count: int) -> None:
     """Two zones hold two such pods, whatever room they have."""
