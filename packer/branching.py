@@ -99,9 +99,9 @@ def tree(k: Knapsack, cost: Ints, limit: int, lam: Floats, target: int, effort: 
     p = m - r.v.shape[0]
     next_phase, deep, patience = COARSE_AFTER, False, 0
     threshold = target + tie
-    for d in range(dims):
-        if r.room[0, d] < 0:
-            return 0, target, 0, work
+    if not _holds(k, r):
+        # Nothing worth more than the target: it would have to hold all that reduced costs fix.
+        return 0, target, 0, work
     while True:
         # The state of node p follows from the decision before it.
         if p > 0:
@@ -223,6 +223,19 @@ def _open(k: Knapsack, cost: Ints, limit: int, top: int, target: int) -> tuple[T
         for j in range(n):
             r.room[0, d] -= low[j] * k.w[j, d]
     return r, shut
+
+
+@inner
+def _holds(k: Knapsack, r: Tree) -> bool:
+    """Can what is fixed be in one bin, devices apart?"""
+    for d in range(k.cap.shape[0]):
+        if r.room[0, d] < 0:
+            return False
+    for i in range(k.clash.shape[0]):
+        for j in range(i):
+            if r.low[i] > 0 and r.low[j] > 0 and k.clash[i, j]:
+                return False
+    return True
 
 
 @inner

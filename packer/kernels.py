@@ -33,7 +33,7 @@ class Tables(NamedTuple):
     item: Ints
     """[N] the class."""
     most: Ints
-    """[N] ≥ 1: the most items in an empty bin, by ``most`` and by every resource alone."""
+    """[N] ≥ 1: the most items in an empty bin, by ``most`` and by every resource and the devices alone."""
     adder: Ints
     """[N]"""
     met: Bools
@@ -65,7 +65,8 @@ def tables(packing: Packing) -> Tables:
     content = np.asarray(~np.any(needs, axis=1), np.bool_)
     clash = _plain(packing.clash, np.bool_)
     most = _plain(packing.most.T, np.int64)
-    first, item, limits = _sparse(whole["demand"], whole["cap"], most)
+    device = np.array([packing.device_resource, max(1, packing.device_size)], np.int64)
+    first, item, limits = _sparse(whole["demand"], whole["cap"], most, device)
     bins = np.repeat(np.arange(len(first) - 1), np.diff(first))
     return Tables(
         demand=whole["demand"],
@@ -84,7 +85,7 @@ def tables(packing: Packing) -> Tables:
         clash=clash,
         clashing=_plain(clash.any(axis=1), np.bool_),
         needs=needs,
-        device=np.array([packing.device_resource, max(1, packing.device_size)], np.int64),
+        device=device,
     )
 
 
@@ -95,7 +96,7 @@ def _plain(array: object, dtype: object) -> np.ndarray:
 
 
 @njit(cache=True)
-def _sparse(demand: Ints, cap: Ints, most: Ints) -> tuple[Ints, Ints, Ints]:
+def _sparse(demand: Ints, cap: Ints, most: Ints, device: Ints) -> tuple[Ints, Ints, Ints]:
     """The (bin, class) pairs that can hold at least one item, and how many. ``most`` is [B, C]."""
     bins, classes = most.shape
     first = np.zeros(bins + 1, np.int64)
@@ -109,13 +110,22 @@ def _sparse(demand: Ints, cap: Ints, most: Ints) -> tuple[Ints, Ints, Ints]:
                 if m <= 0:
                     break
                 if demand[c, r] > 0:
-                    m = min(m, cap[b, r] // demand[c, r])
+                    m = min(m, _in_devices(demand[c, r], cap[b, r], device[1]) if r == device[0] else cap[b, r] // demand[c, r])
             if m > 0:
                 item[n] = c
                 limits[n] = m
                 n += 1
         first[b + 1] = n
     return first, item[:n].copy(), limits[:n].copy()
+
+
+@njit(cache=True)
+def _in_devices(amount: int, room: int, size: int) -> int:
+    """How many equal items fit on devices: shares side by side on each, larger items on whole ones."""
+    whole = room // size
+    if amount > size:
+        return whole // (amount // size)
+    return whole * (size // amount) + (room - whole * size) // amount
 
 
 def dominance(packing: Packing) -> Bools:

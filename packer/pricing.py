@@ -16,7 +16,7 @@ SWAPS = 3_000_000
 """Work of a local search, at most."""
 
 
-DUAL_FEASIBLE = (1, 2, 3)
+DUAL_FEASIBLE = (1,)
 """Parameters k of the dual-feasible functions for devices."""
 
 
