@@ -26,7 +26,7 @@ def show(command: str, what: str, *, into: str = "") -> None:
 
 def main() -> None:
     started = time.monotonic()
-    print("Forty-odd pods wait in a cluster of 25 nodes that grew over the years. The first run also compiles the kernels.")
+    print("Forty-odd pods wait in a cluster of 25 nodes that grew over the years. The first run also compiles the kernels, about a minute.")
     show(f"solve -f {CLUSTER} --record {DECISION}", "What should be rented for them, and how good is that?")
     show(f"explain {PUZZLE} --plan {DECISION}", "Why does one of them find no place?")
     show(f"compare -f {CLUSTER} --quiet", "What would be saved if everything that runs now were packed anew?")
