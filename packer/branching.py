@@ -17,7 +17,8 @@ import numpy as np
 from numba import njit
 
 from packer.arrays import Floats, Ints
-from packer.knapsack import MARGIN, NO, YES, Knapsack, inner, relaxation, seating, sort_by, surrogate, top_bound
+from packer.kernels import inner, sort_by
+from packer.knapsack import MARGIN, NO, YES, Knapsack, relaxation, seating, surrogate, top_bound
 
 COARSE, FINE = 1 << 16, 1 << 20
 """Cells of a dynamic programme over one resource, all classes together."""

@@ -19,6 +19,10 @@ FLOOR = 1e-3
 """Least worth of an item in a greedy, as a share of its lone weight, once nothing is worth its price by the given weights."""
 
 
+inner = njit(cache=True, error_model="numpy")
+"""For kernels that only kernels call. They never divide by zero, so the checks for it are left out."""
+
+
 class Tables(NamedTuple):
     """A ``Packing`` laid out for kernels: contiguous, and sparse in (bin, class), since most classes are barred from most bins."""
 
@@ -95,7 +99,31 @@ def _plain(array: object, dtype: object) -> np.ndarray:
     return plain if plain.flags.writeable else plain.copy()
 
 
-@njit(cache=True)
+@inner
+def sort_by(key: Floats, order: Ints) -> None:
+    """Write to ``order`` the indices of ``key`` by rising key, equal keys by rising index: a bottom-up merge sort."""
+    n = key.shape[0]
+    other = np.empty(n, np.int64)
+    for i in range(n):
+        order[i] = i
+    width = 1
+    while width < n:
+        for low in range(0, n, 2 * width):
+            middle, high = min(low + width, n), min(low + 2 * width, n)
+            i, j = low, middle
+            for k in range(low, high):
+                if i < middle and (j >= high or key[order[i]] <= key[order[j]]):
+                    other[k] = order[i]
+                    i += 1
+                else:
+                    other[k] = order[j]
+                    j += 1
+        for k in range(n):
+            order[k] = other[k]
+        width *= 2
+
+
+@inner
 def _sparse(demand: Ints, cap: Ints, most: Ints, device: Ints) -> tuple[Ints, Ints, Ints]:
     """The (bin, class) pairs that can hold at least one item, and how many. ``most`` is [B, C]."""
     bins, classes = most.shape
@@ -119,7 +147,7 @@ def _sparse(demand: Ints, cap: Ints, most: Ints, device: Ints) -> tuple[Ints, In
     return first, item[:n].copy(), limits[:n].copy()
 
 
-@njit(cache=True)
+@inner
 def _in_devices(amount: int, room: int, size: int) -> int:
     """How many equal items fit on devices: shares side by side on each, larger items on whole ones."""
     whole = room // size
@@ -144,7 +172,7 @@ def dominance(packing: Packing) -> Bools:
     return _dominance(t, most, adder, met, _plain(packing.cell, np.int64), order)
 
 
-@njit(cache=True)
+@inner
 def _dominance(t: Tables, most: Ints, adder: Ints, met: Bools, cell: Ints, order: Ints) -> Bools:
     bins = t.cap.shape[0]
     keep = np.zeros(bins, np.bool_)
@@ -170,7 +198,7 @@ def _dominance(t: Tables, most: Ints, adder: Ints, met: Bools, cell: Ints, order
     return keep
 
 
-@njit(cache=True)
+@inner
 def _dominates(t: Tables, most: Ints, adder: Ints, met: Bools, a: int, b: int) -> bool:
     """Can every pattern of b be moved to a at no loss? Prices are already in order."""
     for r in range(t.cap.shape[1]):
@@ -207,7 +235,7 @@ def lone_weights_of(t: Tables) -> Floats:
     return lone
 
 
-@njit(cache=True)
+@inner
 def _lone(t: Tables) -> Floats:
     """inf: fits nowhere; -1: only in existing bins."""
     lone = np.full(t.demand.shape[0], np.inf)
@@ -245,7 +273,7 @@ def greedy_of(t: Tables, weights: Floats, remaining: Ints, max_rows: int, floor:
     return Bins(kind[:rows], times[:rows], pattern[:rows]), left
 
 
-@njit(cache=True)
+@inner
 def _greedy(t: Tables, weights: Floats, floor: Floats, left: Ints, kind: Ints, times: Ints, pattern: Ints) -> int:
     """Lazy greedy: a bin's last ratio of value to price stands until the bin leads with it; only leaders are filled anew."""
     bins, entries = t.cap.shape[0], t.item.shape[0]
@@ -266,14 +294,13 @@ def _greedy(t: Tables, weights: Floats, floor: Floats, left: Ints, kind: Ints, t
     while rows < kind.shape[0]:
         b = _leader(ratio)
         if b < 0:
-            if floored or not left.any():
+            if floored or _none(left):
                 break
             floored = True
             for i in range(entries):
                 worth[i] = max(worth[i], floor[t.item[i]])
-            ratio[:] = np.inf
-            fresh[:] = False
-            ordered[:] = False
+            for a in range(bins):
+                ratio[a], fresh[a], ordered[a] = np.inf, False, False
             continue
         lo, hi = t.first[b], t.first[b + 1]
         if _available(t, b, stock, limit) <= 0:
@@ -288,7 +315,8 @@ def _greedy(t: Tables, weights: Floats, floor: Floats, left: Ints, kind: Ints, t
                 v = fill(t, b, worth, order[h], left, trial, room, devices)
                 if v > value:
                     value = v
-                    found[lo:hi] = trial[lo:hi]
+                    for i in range(lo, hi):
+                        found[i] = trial[i]
             # Existing bins cost nothing and go before all others, the most valuable first.
             ratio[b] = value * 1e12 if t.existing[b] else value / max(t.price[b], 1e-3)
             fresh[b] = True
@@ -314,7 +342,7 @@ def _greedy(t: Tables, weights: Floats, floor: Floats, left: Ints, kind: Ints, t
     return rows
 
 
-@njit(cache=True)
+@inner
 def _leader(ratio: Floats) -> int:
     best, leader = 0.0, -1
     for b in range(ratio.shape[0]):
@@ -323,13 +351,13 @@ def _leader(ratio: Floats) -> int:
     return leader
 
 
-@njit(cache=True)
+@inner
 def _worths(t: Tables, weights: Floats, worth: Floats) -> None:
     for i in range(t.item.shape[0]):
         worth[i] = max(0.0, weights[t.item[i]] - t.adder[i])
 
 
-@njit(cache=True)
+@inner
 def _available(t: Tables, b: int, stock: Ints, limit: Ints) -> int:
     """How many more bins of kind b stock and limits allow."""
     n = int(UNLIMITED)
@@ -341,7 +369,7 @@ def _available(t: Tables, b: int, stock: Ints, limit: Ints) -> int:
     return n
 
 
-@njit(cache=True)
+@inner
 def _spend(t: Tables, b: int, n: int, stock: Ints, limit: Ints) -> None:
     if t.group[b] >= 0:
         stock[t.group[b]] -= n
@@ -349,7 +377,7 @@ def _spend(t: Tables, b: int, n: int, stock: Ints, limit: Ints) -> None:
         limit[x] -= n * t.use[b, x]
 
 
-@njit(cache=True)
+@inner
 def _most_devices(t: Tables) -> int:
     most = 1
     if t.device[0] >= 0:
@@ -358,11 +386,11 @@ def _most_devices(t: Tables) -> int:
     return most
 
 
-@njit(cache=True)
+@inner
 def _orders(t: Tables, b: int, worth: Floats, order: Ints) -> None:
     """Two orders in which to fill bin b: by worth per share of the whole bin, and largest items first (Panigrahy et al. 2011)."""
     lo, hi = t.first[b], t.first[b + 1]
-    key = np.empty((2, hi - lo))
+    sums, peaks, by_sum, by_peak = np.empty(hi - lo), np.empty(hi - lo), np.empty(hi - lo, np.int64), np.empty(hi - lo, np.int64)
     for i in range(lo, hi):
         total, largest = 0.0, 0.0
         for r in range(t.cap.shape[1]):
@@ -370,13 +398,15 @@ def _orders(t: Tables, b: int, worth: Floats, order: Ints) -> None:
                 share = t.demand[t.item[i], r] / t.cap[b, r]
                 total += share
                 largest = max(largest, share)
-        key[0, i - lo] = -worth[i] / (total + 1e-12)
-        key[1, i - lo] = -largest
-    for h in range(2):
-        order[h, lo:hi] = lo + np.argsort(key[h], kind="mergesort")
+        sums[i - lo] = -worth[i] / (total + 1e-12)
+        peaks[i - lo] = -largest
+    sort_by(sums, by_sum)
+    sort_by(peaks, by_peak)
+    for i in range(lo, hi):
+        order[0, i], order[1, i] = lo + by_sum[i - lo], lo + by_peak[i - lo]
 
 
-@njit(cache=True)
+@inner
 def fill(t: Tables, b: int, worth: Floats, order: Ints, left: Ints, found: Ints, room: Ints, devices: Ints) -> float:
     """Fill one bin of kind b with items left, in the order given. Writes ``found`` over the bin's entries; returns the value.
 
@@ -387,7 +417,7 @@ def fill(t: Tables, b: int, worth: Floats, order: Ints, left: Ints, found: Ints,
     return top_up(t, b, worth, order, left, found, room, devices, count)
 
 
-@njit(cache=True)
+@inner
 def empty_bin(t: Tables, b: int, found: Ints, room: Ints, devices: Ints) -> int:
     """Set the scratch of a bin that holds nothing; returns the number of its devices."""
     for i in range(t.first[b], t.first[b + 1]):
@@ -397,7 +427,7 @@ def empty_bin(t: Tables, b: int, found: Ints, room: Ints, devices: Ints) -> int:
     return _open_devices(t, b, devices)
 
 
-@njit(cache=True)
+@inner
 def top_up(t: Tables, b: int, worth: Floats, order: Ints, left: Ints, found: Ints, room: Ints, devices: Ints, count: int) -> float:
     """Add to what ``found`` holds already; returns the value added. The rest as ``fill``."""
     lo, hi = t.first[b], t.first[b + 1]
@@ -426,7 +456,7 @@ def top_up(t: Tables, b: int, worth: Floats, order: Ints, left: Ints, found: Int
     return value
 
 
-@njit(cache=True)
+@inner
 def _clashes(t: Tables, lo: int, hi: int, found: Ints, c: int) -> bool:
     for i in range(lo, hi):
         if found[i] > 0 and t.clash[c, t.item[i]]:
@@ -434,7 +464,7 @@ def _clashes(t: Tables, lo: int, hi: int, found: Ints, c: int) -> bool:
     return False
 
 
-@njit(cache=True)
+@inner
 def _needed(t: Tables, lo: int, hi: int, found: Ints, c: int) -> bool:
     """Is something that c needs in the bin? A class that needs its own kind is its own company."""
     if t.needs[c, c]:
@@ -445,17 +475,27 @@ def _needed(t: Tables, lo: int, hi: int, found: Ints, c: int) -> bool:
     return False
 
 
-@njit(cache=True)
+@inner
 def _fits(t: Tables, c: int, n: int, room: Ints) -> int:
     """As many of n items as the room takes. n is at most what an empty bin takes, so that products stay in range."""
     for r in range(room.shape[0]):
         d = t.demand[c, r]
-        if d > 0 and d * n > room[r]:
+        if d > room[r]:
+            return 0
+        if d * n > room[r]:
             n = room[r] // d
     return n
 
 
-@njit(cache=True)
+@inner
+def _none(left: Ints) -> bool:
+    for c in range(left.shape[0]):
+        if left[c] != 0:
+            return False
+    return True
+
+
+@inner
 def put(t: Tables, c: int, n: int, room: Ints, devices: Ints, count: int) -> int:
     """Put up to n items of class c; returns how many went in."""
     n = _fits(t, c, n, room)
@@ -468,21 +508,22 @@ def put(t: Tables, c: int, n: int, room: Ints, devices: Ints, count: int) -> int
     return n
 
 
-@njit(cache=True)
+@inner
 def _open_devices(t: Tables, b: int, devices: Ints) -> int:
     """Free amounts of the bin's devices: whole ones, and a remainder that shares may use."""
     if t.device[0] < 0:
         return 0
     total, size = t.cap[b, t.device[0]], t.device[1]
     count = total // size
-    devices[:count] = size
+    for d in range(count):
+        devices[d] = size
     if total > count * size:
         devices[count] = total - count * size
         count += 1
     return count
 
 
-@njit(cache=True)
+@inner
 def _share(amount: int, size: int, n: int, devices: Ints, count: int) -> int:
     """Put up to n items on devices: a share on the fullest device that still takes it, a larger item on whole free devices."""
     done = 0
@@ -512,7 +553,7 @@ def _share(amount: int, size: int, n: int, devices: Ints, count: int) -> int:
     return done
 
 
-@njit(cache=True)
+@inner
 def _pair(t: Tables, lo: int, hi: int, worth: Floats, order: Ints, left: Ints, found: Ints, room: Ints, devices: Ints, count: int) -> float:
     """Put in the first waiting class together with one item of a class that it needs; returns the value, 0 if no such pair fits."""
     for k in range(lo, hi):
@@ -538,7 +579,7 @@ def _pair(t: Tables, lo: int, hi: int, worth: Floats, order: Ints, left: Ints, f
     return 0.0
 
 
-@njit(cache=True)
+@inner
 def _both(t: Tables, c: int, d: int, room: Ints) -> bool:
     for r in range(room.shape[0]):
         if t.demand[c, r] + t.demand[d, r] > room[r]:

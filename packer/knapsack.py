@@ -18,6 +18,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from packer.arrays import Bools, Floats, Ints
+from packer.kernels import inner, sort_by
 
 States = NDArray[np.int8]
 
@@ -27,10 +28,6 @@ SEATING_NODES = 400
 """Nodes of the exact search for a seating of shares on devices, before it is left undecided."""
 LOWER, UPPER, BASIC = 0, 1, 2
 NO, YES, UNKNOWN = 0, 1, 2
-
-
-inner = njit(cache=True, error_model="numpy")
-"""For kernels that only kernels call."""
 
 
 class Knapsack(NamedTuple):
@@ -54,30 +51,6 @@ class Knapsack(NamedTuple):
     """free amounts of the devices, the largest first."""
     size: int
     """of one device."""
-
-
-@inner
-def sort_by(key: Floats, order: Ints) -> None:
-    """Write to ``order`` the indices of ``key`` by rising key, equal keys by rising index: a bottom-up merge sort."""
-    n = key.shape[0]
-    other = np.empty(n, np.int64)
-    for i in range(n):
-        order[i] = i
-    width = 1
-    while width < n:
-        for low in range(0, n, 2 * width):
-            middle, high = min(low + width, n), min(low + 2 * width, n)
-            i, j = low, middle
-            for k in range(low, high):
-                if i < middle and (j >= high or key[order[i]] <= key[order[j]]):
-                    other[k] = order[i]
-                    i += 1
-                else:
-                    other[k] = order[j]
-                    j += 1
-        for k in range(n):
-            order[k] = other[k]
-        width *= 2
 
 
 @njit(cache=True)

@@ -9,8 +9,8 @@ from numba import njit
 
 from packer.arrays import Bools, Floats, Ints
 from packer.branching import tree
-from packer.kernels import Tables
-from packer.knapsack import Knapsack, States, inner, pour, relaxation, sort_by, surrogate, swap, top_bound
+from packer.kernels import Tables, inner, sort_by
+from packer.knapsack import Knapsack, States, pour, relaxation, surrogate, swap, top_bound
 
 SWAPS = 3_000_000
 """Work of a local search, at most."""

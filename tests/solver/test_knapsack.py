@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog
 
-from packer import branching, knapsack
+from packer import branching, kernels, knapsack
 from packer.arrays import Floats, Ints, Packing
 from packer.knapsack import Knapsack
 from tests import naive_kernels as naive
@@ -155,5 +155,5 @@ def test_sorting_is_stable() -> None:
     for n in (0, 1, 2, 7, 100):
         key = draw.integers(0, 5, n).astype(float)
         order = np.zeros(n, np.int64)
-        knapsack.sort_by(key, order)
+        kernels.sort_by(key, order)
         assert order.tolist() == np.argsort(key, kind="stable").tolist()
