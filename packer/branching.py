@@ -28,6 +28,8 @@ PATIENCE = 2_000_000
 """With a pattern found, the search goes on for as much work again as it took, and so much more."""
 
 
+LEVELS = 48
+"""LPs on one path, at most."""
 FEW = 6
 """With no more classes left than that, a node does without an LP of its own; so do nodes where nothing was put in."""
 
@@ -47,6 +49,8 @@ class Tree(NamedTuple):
     """[m] v - k."""
     suffix: Ints
     """[m + 1] Σ max(0, gain)·span from here on."""
+    a: Floats
+    """[m, D] w by the bin's room, for LPs."""
     beside: Ints
     """[m, D] what must fit beside one item: itself and all of what dominates it."""
     low: Ints
@@ -78,6 +82,17 @@ class Grids(NamedTuple):
     """[2, m + 1, cells] most that classes from p on can add in so many cells."""
 
 
+class Levels(NamedTuple):
+    """The LPs solved on the path from the root, by depth among them; level 0 stands for the root's reduced costs alone."""
+
+    slope: Floats
+    """[levels, D] multipliers."""
+    row: Ints
+    """[levels, m + 1] Σ max(0, gain)·span from each class on, under these multipliers."""
+    span: Ints
+    """[levels, m] at most so many of each class, below this node, in a pattern worth more than the threshold."""
+
+
 @njit(cache=True, error_model="numpy")
 def tree(k: Knapsack, cost: Ints, limit: int, lam: Floats, target: int, effort: int, tie: int, pool: Ints) -> tuple[int, int, int, int]:
     """Look for patterns worth more than ``target``. Returns (best value or 0, proven bound, patterns found, work done).
@@ -92,9 +107,8 @@ def tree(k: Knapsack, cost: Ints, limit: int, lam: Floats, target: int, effort: 
     bound_at = np.full(m + 1, top)
     grids = _no_grids(m)
     sums = np.zeros((m + 1, 2), np.int64)
-    rows = np.zeros((m + 1, m + 1), np.int64)
-    slopes = np.zeros((m + 1, dims))
-    above = np.full(m + 1, -1, np.int64)
+    lps = Levels(np.zeros((LEVELS, dims)), np.zeros((LEVELS, m + 1), np.int64), np.zeros((LEVELS, m), np.int64))
+    above = np.zeros(m + 1, np.int64)
     best, found, work = 0, 0, 20 * k.v.shape[0]
     # Zero, but no literal: for a literal argument numba would compile all that is called once more.
     p = m - r.v.shape[0]
@@ -134,13 +148,15 @@ def tree(k: Knapsack, cost: Ints, limit: int, lam: Floats, target: int, effort: 
             cut = True
         if not cut and deep:
             bound = min(bound, _grid_bound(grids, sums, r, p))
-            if bound > threshold and above[p] >= 0:
-                bound = min(bound, _row_bound(slopes[above[p]], rows[above[p]], r, p))
+            if bound > threshold and above[p] > 0:
+                bound = min(bound, _row_bound(lps, above[p], r, p))
             work += 10 + 3 * dims
-            if bound > threshold and (p == 0 or (r.x[p - 1] > 0 and m - p > FEW)):
-                below, spent = _rest_bound(r, p, slopes[p], rows[p])
+            if bound > threshold and (p == 0 or (r.x[p - 1] > 0 and m - p > FEW)) and above[p] < LEVELS - 1:
+                below, spent = _rest_bound(k.cap, r, lps, above[p], p, threshold)
                 bound = min(bound, below)
-                above[p] = p
+                above[p] += 1
+                # Reduced costs bar what could only lead to the threshold at most.
+                shut = max(shut, threshold)
                 work += spent
             cut = bound <= threshold
         if not cut:
@@ -150,15 +166,20 @@ def tree(k: Knapsack, cost: Ints, limit: int, lam: Floats, target: int, effort: 
                 break
             if work > next_phase:
                 _drop_dominated(k, r)
-                grids = _grids(r, lam, FINE if deep else COARSE)
+                grids, spent = _grids(r, lam, FINE if deep else COARSE)
                 _sums(grids, r, sums, p)
+                for q in range(m):
+                    lps.span[0, q] = r.span[q]
                 next_phase = effort if deep else FINE_AFTER
                 deep = True
-                work += 2 * grids.best.size + m * m * dims
-            r.x[p] = _most(k, r, p)
-            for h in range(2):
-                sums[p + 1, h] = sums[p, h] + r.x[p] * grids.gain[h, p]
-            p += 1
+                work += spent + m * m * dims
+            if deep:
+                p = _skip(r, lps.span[above[p]], sums, bound_at, above, p)
+            if p < m:
+                r.x[p] = _most(k, r, p, lps.span[above[p], p] if deep else r.span[p])
+                for h in range(2):
+                    sums[p + 1, h] = sums[p, h] + r.x[p] * grids.gain[h, p]
+                p += 1
             continue
         shut = max(shut, int(bound))
         p -= 1
@@ -205,6 +226,7 @@ def _open(k: Knapsack, cost: Ints, limit: int, top: int, target: int) -> tuple[T
         np.empty(m, np.int64),
         np.empty(m, np.int64),
         np.zeros(m + 1, np.int64),
+        np.empty((m, dims)),
         np.zeros((m, dims), np.int64),
         low,
         np.zeros(m, np.int64),
@@ -217,6 +239,7 @@ def _open(k: Knapsack, cost: Ints, limit: int, top: int, target: int) -> tuple[T
         r.v[p], r.span[p], r.gain[p] = k.v[j], span[j], k.v[j] - cost[j]
         for d in range(dims):
             r.w[p, d] = k.w[j, d]
+            r.a[p, d] = k.w[j, d] / max(1, k.cap[d])
     _sum_up(r)
     r.worth[0], r.row[0] = worth, row
     for d in range(dims):
@@ -264,9 +287,9 @@ def _seats(k: Knapsack, r: Tree, p: int) -> int:
 
 
 @inner
-def _most(k: Knapsack, r: Tree, p: int) -> int:
-    """How many of class p can go in after the decisions before it."""
-    n = r.span[p]
+def _most(k: Knapsack, r: Tree, p: int, span: int) -> int:
+    """How many of class p, up to ``span``, can go in after the decisions before it."""
+    n = span
     for d in range(r.w.shape[1]):
         if r.room[p, d] < r.beside[p, d]:
             return 0
@@ -345,8 +368,8 @@ def _no_grids(m: int) -> Grids:
 
 
 @inner
-def _grids(r: Tree, lam: Floats, size: int) -> Grids:
-    """Dynamic programmes of at most ``size`` cells each, for the two resources of greatest λ·room."""
+def _grids(r: Tree, lam: Floats, size: int) -> tuple[Grids, int]:
+    """Dynamic programmes of at most ``size`` cells each, for the two resources of greatest λ·room; and the work."""
     m, dims = r.w.shape
     key = np.empty(dims)
     order = np.empty(dims, np.int64)
@@ -364,14 +387,15 @@ def _grids(r: Tree, lam: Floats, size: int) -> Grids:
     g = Grids(g.dim, g.unit, g.shift, g.limit, g.gain, np.zeros((2, m + 1, cells), np.int64))
     others = np.empty(dims)
     cost = np.empty(m, np.int64)
+    work = 0
     for h in range(2):
         for d in range(dims):
             others[d] = lam[d] if d != g.dim[h] else 0.0
-        g.limit[h] = surrogate(r.w, m - r.v.shape[0], r.room[0], others, cost)
+        g.limit[h] = surrogate(r.w, np.arange(m), r.room[0], others, cost)
         for p in range(m - 1, -1, -1):
             g.gain[h, p] = r.v[p] - cost[p]
-            _grid_row(g.best[h, p + 1], g.best[h, p], g.gain[h, p], (r.w[p, g.dim[h]] // g.unit[h]) >> g.shift[h], r.span[p])
-    return g
+            work += _grid_row(g.best[h, p + 1], g.best[h, p], g.gain[h, p], (r.w[p, g.dim[h]] // g.unit[h]) >> g.shift[h], r.span[p])
+    return g, work
 
 
 @inner
@@ -386,13 +410,14 @@ def _divisor(w: Ints, d: int) -> int:
 
 
 @inner
-def _grid_row(after: Ints, row: Ints, gain: int, size: int, span: int) -> None:
-    """Bounded knapsack recurrence for one class: up to ``span`` items of ``size`` cells, each worth ``gain``."""
+def _grid_row(after: Ints, row: Ints, gain: int, size: int, span: int) -> int:
+    """Bounded knapsack recurrence for one class: up to ``span`` items of ``size`` cells, each worth ``gain``. Returns the work."""
     cells = row.shape[0]
     for s in range(cells):
         row[s] = after[s]
     if gain <= 0:
-        return
+        return cells
+    work = 2 * cells
     if size == 0:
         for s in range(cells):
             row[s] += gain * span
@@ -407,6 +432,8 @@ def _grid_row(after: Ints, row: Ints, gain: int, size: int, span: int) -> None:
                 row[s] = max(row[s], row[s - part * size] + part * gain)
             span -= part
             part *= 2
+            work += cells
+    return work
 
 
 @inner
@@ -429,35 +456,68 @@ def _grid_bound(g: Grids, sums: Ints, r: Tree, p: int) -> int:
 
 
 @inner
-def _row_bound(slope: Floats, row: Ints, r: Tree, p: int) -> int:
-    """Bound by the surrogate row of an ancestor's LP."""
-    total = 0.0
-    for d in range(slope.shape[0]):
-        total += slope[d] * r.room[p, d]
-    return r.worth[p] + int(np.floor(total * (1.0 + MARGIN))) + 1 + row[p]
+def _skip(r: Tree, span: Ints, sums: Ints, bound_at: Ints, above: Ints, p: int) -> int:
+    """Decide 0 for all classes from p on that can have nothing else; the next one."""
+    while p < span.shape[0] and span[p] == 0:
+        r.x[p] = 0
+        for d in range(r.w.shape[1]):
+            r.room[p + 1, d] = r.room[p, d]
+        r.worth[p + 1], r.row[p + 1] = r.worth[p], r.row[p]
+        sums[p + 1, 0], sums[p + 1, 1] = sums[p, 0], sums[p, 1]
+        bound_at[p + 1], above[p + 1] = bound_at[p], above[p]
+        p += 1
+    return p
 
 
 @inner
-def _rest_bound(r: Tree, p: int, slope: Floats, row: Ints) -> tuple[int, int]:
-    """LP bound on the classes from p on in the room that is left; its multipliers and the suffix sums of its row; the work."""
+def _row_bound(lps: Levels, level: int, r: Tree, p: int) -> int:
+    """Bound by the surrogate row of the LP at a level of the path."""
+    total = 0.0
+    for d in range(lps.slope.shape[1]):
+        total += lps.slope[level, d] * r.room[p, d]
+    return r.worth[p] + int(np.floor(total * (1.0 + MARGIN))) + 1 + lps.row[level, p]
+
+
+@inner
+def _rest_bound(cap: Ints, r: Tree, lps: Levels, level: int, p: int, threshold: int) -> tuple[int, int]:
+    """LP bound on the classes from p on in the room that is left, and the work. Fills the next level: multipliers, row, spans."""
     m, dims = r.w.shape
-    upper = np.zeros(m, np.int64)
+    which, upper = np.empty(m - p, np.int64), np.empty(m, np.int64)
+    n = 0
     for q in range(p, m):
-        n = r.span[q]
+        most = lps.span[level, q]
         for d in range(dims):
-            if r.w[q, d] > 0:
-                n = min(n, r.room[p, d] // r.w[q, d])
-        upper[q] = n
+            if r.w[q, d] > r.room[p, d]:
+                most = 0
+            elif most * r.w[q, d] > r.room[p, d]:
+                most = r.room[p, d] // r.w[q, d]
+        lps.span[level + 1, q] = most
+        upper[q] = most
+        if most > 0:
+            which[n] = q
+            n += 1
+    which = which[:n]
+    slope, rhs = lps.slope[level + 1], np.empty(dims)
+    for d in range(dims):
+        rhs[d] = r.room[p, d] / max(1, cap[d])
     cost = np.empty(m, np.int64)
-    x = np.empty(m)
-    work = relaxation(r.w, p, r.room[p], r.v, upper, np.zeros(m, np.int8), np.zeros(dims, np.int8), slope, x)
-    bound = r.worth[p] + surrogate(r.w, p, r.room[p], slope, cost)
+    work = relaxation(r.a, which, rhs, r.v, upper, np.zeros(m, np.int8), np.zeros(dims, np.int8), slope, np.empty(m))
+    for d in range(dims):
+        slope[d] = max(0.0, slope[d]) / max(1, cap[d])
+    bound = r.worth[p] + surrogate(r.w, which, r.room[p], slope, cost)
+    for i in range(n):
+        q = which[i]
+        bound += max(0, r.v[q] - cost[q]) * upper[q]
+    row = lps.row[level + 1]
     row[m] = 0
     for q in range(m - 1, p - 1, -1):
-        gain = max(0, r.v[q] - cost[q])
-        bound += gain * upper[q]
-        row[q] = row[q + 1] + gain * r.span[q]
-    return bound, work + 8 * (m - p)
+        row[q] = row[q + 1]
+        if upper[q] > 0:
+            gain = r.v[q] - cost[q]
+            if gain < 0:
+                lps.span[level + 1, q] = min(upper[q], max(0, bound - threshold - 1) // -gain)
+            row[q] += max(0, gain) * upper[q]
+    return bound, work + (4 + 2 * dims) * (m - p) + 300
 
 
 @inner

@@ -64,9 +64,10 @@ def top_bound(v: Ints, cost: Ints, upper: Ints, limit: int) -> int:
 
 
 @njit(cache=True)
-def surrogate(w: Ints, first: int, cap: Ints, multiplier: Floats, cost: Ints) -> int:
-    """Whole numbers k (written to ``cost``, from class ``first`` on) and K (returned) with Σ k·x ≤ K whenever W·x ≤ cap."""
-    for j in range(first, w.shape[0]):
+def surrogate(w: Ints, which: Ints, cap: Ints, multiplier: Floats, cost: Ints) -> int:
+    """Whole numbers k (written to ``cost``, for the classes in ``which``) and K (returned) with Σ k·x ≤ K whenever W·x ≤ cap."""
+    for i in range(which.shape[0]):
+        j = which[i]
         total = 0.0
         for d in range(w.shape[1]):
             total += multiplier[d] * w[j, d]
@@ -78,33 +79,29 @@ def surrogate(w: Ints, first: int, cap: Ints, multiplier: Floats, cost: Ints) ->
 
 
 @njit(cache=True, error_model="numpy")
-def relaxation(w: Ints, first: int, cap: Ints, v: Ints, upper: Ints, entry: States, slack: States, multiplier: Floats, x: Floats) -> int:
-    """Multipliers λ and solution x of the LP over the classes from ``first`` on; returns the work done.
+def relaxation(a: Floats, which: Ints, rhs: Floats, v: Ints, upper: Ints, entry: States, slack: States, price: Floats, x: Floats) -> int:
+    """LP max Σ v·x, A·x ≤ rhs, 0 ≤ x ≤ upper over the classes in ``which``: writes duals (``price`` [D]) and x; returns the work done.
 
-    A primal simplex with bounds and an explicit D × D inverse. It starts where ``entry`` [n] and ``slack`` [D] say (same W, cap and
-    upper, other values: still feasible) and leaves there where it stops. Whatever it returns is a valid λ; how good it is decides only
-    how tight the bound is.
+    A primal simplex with bounds and an explicit D × D inverse. It starts where ``entry`` [n] and ``slack`` [D] say (same A, rhs and
+    upper, other values: still feasible) and leaves there where it stops. Whatever the duals are, max(0, dual) is a valid multiplier; how
+    good they are decides only how tight the bound is.
     """
-    n, dims = w.shape
-    a = np.empty((n, dims))
+    n, dims = a.shape
     scale = 1.0
-    for j in range(first, n):
-        scale = max(scale, float(v[j]) * float(upper[j]))
-        for d in range(dims):
-            a[j, d] = w[j, d] / max(1, cap[d])
+    for i in range(which.shape[0]):
+        scale = max(scale, float(v[which[i]]) * float(upper[which[i]]))
     inverse = np.zeros((dims, dims))
     basis = np.empty(dims, np.int64)
     level = np.empty(dims)
-    if not _resume(a, first, upper, entry, slack, basis, inverse, level):
-        for j in range(first, n):
-            entry[j] = LOWER
+    if not _resume(a, which, rhs, upper, entry, slack, basis, inverse, level):
+        for i in range(which.shape[0]):
+            entry[which[i]] = LOWER
         for d in range(dims):
             slack[d] = BASIC
             basis[d] = n + d
-            level[d] = min(1, cap[d])
+            level[d] = rhs[d]
             for e in range(dims):
                 inverse[d, e] = 1.0 if d == e else 0.0
-    price = np.empty(dims)
     column = np.empty(dims)
     steps, limit = 0, 40 + 8 * dims + n
     while steps < limit:
@@ -116,7 +113,8 @@ def relaxation(w: Ints, first: int, cap: Ints, v: Ints, upper: Ints, entry: Stat
                     price[d] += v[basis[e]] * inverse[e, d]
         # The move of greatest gain over its whole range.
         best, enter, sign = 1e-11 * scale, -1, 1.0
-        for j in range(first, n):
+        for i in range(which.shape[0]):
+            j = which[i]
             if entry[j] == BASIC:
                 continue
             gain = float(v[j])
@@ -140,34 +138,43 @@ def relaxation(w: Ints, first: int, cap: Ints, v: Ints, upper: Ints, entry: Stat
                 elif e == enter - n:
                     column[d] += inverse[d, e] * sign
         _step(upper, entry, slack, basis, inverse, level, column, enter, sign)
-    for j in range(first, n):
-        x[j] = upper[j] if entry[j] == UPPER else 0
+    for i in range(which.shape[0]):
+        x[which[i]] = upper[which[i]] if entry[which[i]] == UPPER else 0
     for d in range(dims):
         if basis[d] < n:
             x[basis[d]] = level[d]
-        multiplier[d] = max(0.0, price[d]) / max(1, cap[d])
-    return steps * ((n - first) * (dims + 2) + 8 * dims * dims + 20)
+    return steps * (which.shape[0] * (dims + 2) + 8 * dims * dims + 20)
 
 
 @inner
-def _resume(a: Floats, first: int, upper: Ints, entry: States, slack: States, basis: Ints, inverse: Floats, level: Floats) -> bool:
+def _resume(
+    a: Floats, which: Ints, rhs: Floats, upper: Ints, entry: States, slack: States, basis: Ints, inverse: Floats, level: Floats
+) -> bool:
     """Rebuild basis, inverse and levels from the states by Gauss-Jordan; False if they are no feasible basis."""
     n, dims = a.shape
     m = 0
     work = np.zeros((dims, dims + dims + 1))
     for d in range(dims):
-        work[d, 2 * dims] = 1.0
+        work[d, 2 * dims] = rhs[d]
         work[d, dims + d] = 1.0
-    for j in range(first, n + dims):
-        if j < n and entry[j] == UPPER:
+    for i in range(which.shape[0]):
+        j = which[i]
+        if entry[j] == UPPER:
             for d in range(dims):
                 work[d, 2 * dims] -= a[j, d] * upper[j]
-        elif (j < n and entry[j] == BASIC) or (j >= n and slack[j - n] == BASIC):
+        elif entry[j] == BASIC:
             if m == dims:
                 return False
             basis[m] = j
             for d in range(dims):
-                work[d, m] = a[j, d] if j < n else (1.0 if d == j - n else 0.0)
+                work[d, m] = a[j, d]
+            m += 1
+    for e in range(dims):
+        if slack[e] == BASIC:
+            if m == dims:
+                return False
+            basis[m] = n + e
+            work[e, m] = 1.0
             m += 1
     if m < dims:
         return False

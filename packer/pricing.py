@@ -16,19 +16,15 @@ SWAPS = 3_000_000
 """Work of a local search, at most."""
 
 
-DUAL_FEASIBLE = (1,)
-"""Parameters k of the dual-feasible functions for devices."""
-
-
 class Knapsacks(NamedTuple):
-    """The pricing problems of all bin kinds; N entries as in ``Tables``, resources D those of the packing and surrogate ones (devices)."""
+    """The pricing problems of all bin kinds; N entries as in ``Tables``."""
 
     demand: Ints
-    """[C, D]"""
+    """[C, R]"""
     cap: Ints
-    """[B, D]"""
+    """[B, R]"""
     binding: Ints
-    """[B, D] the resources that can bind in a bin come first; the others are -1."""
+    """[B, R] the resources that can bind in a bin come first; the others are -1."""
     first: Ints
     """[B + 1]"""
     item: Ints
@@ -71,7 +67,7 @@ class Sweep(NamedTuple):
 def knapsacks(t: Tables, count: Ints, cell: Ints) -> Knapsacks:
     """The pricing problems of all bin kinds."""
     upper = np.minimum(t.most, count[t.item])
-    demand, cap = _with_dual_feasible_rows(t)
+    demand, cap = t.demand, t.cap
     none = np.zeros(0, np.int64)
     shared = t.device[0] >= 0
     return Knapsacks(
@@ -88,25 +84,6 @@ def knapsacks(t: Tables, count: Ints, cell: Ints) -> Knapsacks:
         devices=np.ascontiguousarray(t.cap[:, t.device[0]]) if shared else none,
         size=int(t.device[1]),
     )
-
-
-def _with_dual_feasible_rows(t: Tables) -> tuple[Ints, Ints]:
-    """Demand and room, with rows that hold because a share sits on one device.
-
-    A dual-feasible function f has Σ f(share) ≤ 1 on each device; here u^(k) of Fekete and Schepers (2001), times k·(k + 1) to be whole: a
-    share s with (k + 1)·s / size = i whole counts
-    i / (k + 1), any other ⌊(k + 1)·s / size⌋ / k. Whole devices count 1 each.
-    """
-    demand, cap, size = t.demand, t.cap, int(t.device[1])
-    if t.device[0] < 0:
-        return demand, cap
-    share, devices = demand[:, t.device[0]], cap[:, t.device[0]]
-    for k in DUAL_FEASIBLE:
-        parts, rest = np.divmod((k + 1) * share, size)
-        row = np.where(share > size, share // size * k * (k + 1), np.where(rest == 0, parts * k, parts * (k + 1)))
-        room = -(-devices // size) * k * (k + 1)
-        demand, cap = np.column_stack([demand, row]), np.column_stack([cap, room])
-    return np.ascontiguousarray(demand), np.ascontiguousarray(cap)
 
 
 def empty_sweep(k: Knapsacks) -> Sweep:
@@ -149,7 +126,6 @@ def sweep(k: Knapsacks, values: Ints, scale: int, target: Ints, effort: int, tie
     is worth no more get none. ``effort``: work on each tree, 0 for heuristics alone. ``tie``: values this close are not told apart.
     """
     work, extra = 0, 0
-    zero = k.first[0]  # no literal: for a literal argument numba would compile all that is called once more
     for i in range(out.kind.shape[0]):
         out.kind[i] = -1
     for b in range(k.cap.shape[0]):
@@ -158,12 +134,16 @@ def sweep(k: Knapsacks, values: Ints, scale: int, target: Ints, effort: int, tie
         lo = k.first[b]
         problem = _problem(k, b, values, scale)
         n, dims = problem.w.shape
-        lam = np.empty(dims)
-        level = np.empty(n)
-        cost = np.empty(n, np.int64)
+        lam, level, cost, every = np.empty(dims), np.empty(n), np.empty(n, np.int64), np.arange(n)
+        a = np.empty((n, dims))
+        for j in range(n):
+            for d in range(dims):
+                a[j, d] = problem.w[j, d] / max(1, problem.cap[d])
         work += 20 * n + 500
-        work += relaxation(problem.w, zero, problem.cap, problem.v, problem.upper, out.entry[lo : lo + n], out.slack[b], lam, level)
-        limit = surrogate(problem.w, zero, problem.cap, lam, cost)
+        work += relaxation(a, every, np.ones(dims), problem.v, problem.upper, out.entry[lo : lo + n], out.slack[b], lam, level)
+        for d in range(dims):
+            lam[d] = max(0.0, lam[d]) / max(1, problem.cap[d])
+        limit = surrogate(problem.w, every, problem.cap, lam, cost)
         top = top_bound(problem.v, cost, problem.upper, limit)
         out.bound[b], out.value[b] = top, 0
         if top <= target[b]:

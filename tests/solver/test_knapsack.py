@@ -63,8 +63,10 @@ def root(k: Knapsack, entry: np.ndarray | None = None, slack: np.ndarray | None 
     lam, x, cost = np.zeros(dims), np.zeros(n), np.zeros(n, np.int64)
     entry = np.zeros(n, np.int8) if entry is None else entry
     slack = np.zeros(dims, np.int8) if slack is None else slack
-    knapsack.relaxation(k.w, 0, k.cap, k.v, k.upper, entry, slack, lam, x)
-    limit = knapsack.surrogate(k.w, 0, k.cap, lam, cost)
+    room = np.maximum(1, k.cap)
+    knapsack.relaxation(k.w / room, np.arange(n), np.ones(dims), k.v, k.upper, entry, slack, lam, x)
+    lam = np.maximum(0.0, lam) / room
+    limit = knapsack.surrogate(k.w, np.arange(n), k.cap, lam, cost)
     return lam, x, cost, limit, knapsack.top_bound(k.v, cost, k.upper, limit)
 
 
