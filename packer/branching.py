@@ -150,7 +150,7 @@ def tree(k: Knapsack, cost: Ints, limit: int, lam: Floats, target: int, effort: 
             bound = min(bound, _grid_bound(grids, sums, r, p))
             if bound > threshold and above[p] > 0:
                 bound = min(bound, _row_bound(lps, above[p], r, p))
-            work += 10 + 3 * dims
+            work += 50 + 3 * dims
             if bound > threshold and (p == 0 or (r.x[p - 1] > 0 and m - p > FEW)) and above[p] < LEVELS - 1:
                 below, spent = _rest_bound(k.cap, r, lps, above[p], p, threshold)
                 bound = min(bound, below)

@@ -25,8 +25,9 @@ DEAR = 64.0
 COLUMNS_A_ROUND = 60
 MARGINS = (3e-3, 1e-3, 3e-4, 1e-4, 3e-5, 1e-5)
 """Stages: patterns worth price × (1 + margin) are looked for, and their absence is proven."""
-EFFORT, MOST_EFFORT = 1_000_000, 100_000_000
-"""Work on the tree of one bin kind: at first, and at most. It is quadrupled whenever it was not enough."""
+EFFORT, MOST_EFFORT = 1_000_000, 64_000_000
+"""Work on the tree of one bin kind: at first, and at most in the first stage. It is quadrupled whenever it was not enough; the limit
+is, whenever a stage ends because of it."""
 ENOUGH = 3
 """Patterns found in trees that end a round; the worst bin kinds come first."""
 DONE = 1e-7
@@ -89,7 +90,8 @@ class Generator:
         self.certificate: Certificate | None = None
         self.centre: Duals | None = None
         self.stage, self.smoothing, self.work = 0, SMOOTHING, 0
-        self.deep, self.closed = False, False
+        self.deep, self.closed, self.exhausted = False, False, False
+        self.most_effort = MOST_EFFORT
         self.effort = np.full(len(packing.price), EFFORT, np.int64)
         self.done = not len(packing.price) or not int(packing.count.sum())
         self.lp, self.duals = self.master.solve()
@@ -120,7 +122,9 @@ class Generator:
         elif not self.deep:
             self.smoothing, self.deep = SMOOTHING, True
         elif self.closed:
-            self.stage, self.smoothing, self.deep = self.stage + 1, SMOOTHING, False
+            self.stage += int(not self.exhausted or self.stage < len(MARGINS) - 1)
+            self.most_effort *= 4 if self.exhausted else 1
+            self.smoothing, self.deep = SMOOTHING, False
         else:
             self.smoothing = SMOOTHING
         self.done = self.stage >= len(MARGINS) or self.lp - self.bound <= DONE * self.lp
@@ -144,7 +148,7 @@ class Generator:
 
     def _trees(self, trial: Certificate, values: Ints, paid: Floats) -> None:
         """Search the trees of the bin kinds whose bounds are worst, to find what heuristics missed or to prove that there is nothing."""
-        margin, got, self.closed = MARGINS[self.stage], 0, True
+        margin, got, self.closed, self.exhausted = MARGINS[self.stage], 0, True, False
         least = np.maximum(paid, 1e-3 * max(1.0, float(paid.max(initial=0.0))))
         ratio = (self.found.bound - paid) / least
         for b in np.argsort(-ratio, kind="stable"):
@@ -163,9 +167,11 @@ class Generator:
                 margin = max(margin, float(self.found.bound[b] - paid[b]) / least[b])
                 if self.found.value[b] > target[b]:
                     self.closed = False
-                elif self.effort[b] < MOST_EFFORT:
+                elif self.effort[b] < self.most_effort:
                     self.effort[b] *= 4
                     self.closed = False
+                else:
+                    self.exhausted = True
 
     def _smoothed(self) -> Duals:
         if self.centre is None or self.smoothing == 0.0:
